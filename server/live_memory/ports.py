@@ -1,0 +1,234 @@
+"""What the product needs from the world, on one page."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from live_memory.core.companion.chat import Abilities, ModelReply, ModelRequest
+from live_memory.core.evidence.places import Candidates, Definition, Place, Terms
+from live_memory.core.memory.window import Window
+from live_memory.core.reading.lookup import (
+    ChangedFiles,
+    CommitSearch,
+    History,
+    Listing,
+    LogQuery,
+    Matches,
+    NamePattern,
+    TextPattern,
+)
+from live_memory.core.reading.observation import FileRead, Observation, Skipped
+from live_memory.core.signals import Signal
+from live_memory.core.values import Instant, RelPath, StatSignature, WorkspaceKey
+
+__all__ = [
+    "Clock",
+    "EvidenceIndex",
+    "LanguageModel",
+    "Sandbox",
+    "SignalSink",
+    "SnapshotStore",
+    "WorkspaceIdentity",
+    "Workspaces",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceIdentity:
+    """A workspace's real root and the key that follows from it."""
+
+    root: str
+    key: WorkspaceKey
+
+
+class Workspaces(Protocol):
+    """Finds the workspace a folder belongs to, and opens it."""
+
+    async def resolve(self, cwd: str) -> WorkspaceIdentity:
+        """The git work tree around `cwd`, else the folder itself, by real path.
+
+        Raises:
+            InvalidRequest: not absolute, no folder, or not fit to be a workspace.
+        """
+        ...
+
+    async def open(self, workspace: WorkspaceIdentity) -> "Sandbox":
+        """Open the root for reading."""
+        ...
+
+
+class Sandbox(Protocol):
+    """A read-only view of one workspace. Names are data: none leads outside the root.
+
+    There is no method that writes or runs anything of the workspace's. A link is another spelling
+    of a name: where the system can keep it beneath the root it is followed and the result carries
+    the real name, elsewhere it is refused; listing shows each file once, under its real name.
+    `.git` is never listed, read or searched.
+    """
+
+    async def is_same_root(self) -> bool:
+        """Whether the root is still the folder that was opened."""
+        ...
+
+    async def list(self) -> Listing:
+        """Regular files that git's ignore rules keep, with their signatures; no links followed.
+
+        Submodules and nested repositories are workspaces of their own and left out.
+        """
+        ...
+
+    async def read(self, names: Sequence[str], *, max_bytes: int) -> Sequence[FileRead | Skipped]:
+        """Open, hash and read the head of each name; one outcome a name, in the same order.
+
+        The signature was taken before the first byte, so a file that changes meanwhile has
+        another signature afterwards. Missing and outside look the same.
+        """
+        ...
+
+    async def search(self, pattern: TextPattern) -> Matches:
+        """Find lines in text files that `list` gives, or in the one file that `under` names.
+
+        Files of a name that is never read (`refusal_of_name`) are left out. Lines come as they
+        are, cut at 500 characters: redacting them is the caller's part.
+
+        Raises:
+            InvalidRequest: the expression or glob is malformed, or takes too long to match.
+            OutsideWorkspace: `under` does not lead into the workspace.
+            Unavailable: no program can be started.
+        """
+        ...
+
+    async def find(self, pattern: NamePattern) -> Sequence[RelPath]:
+        """Find names of regular files, in path order.
+
+        Raises:
+            InvalidRequest: the glob is malformed.
+        """
+        ...
+
+    async def history(self, query: LogQuery | CommitSearch | ChangedFiles) -> History:
+        """Read git's history without the repository's own configuration.
+
+        Raises:
+            InvalidRequest: a revision is unknown.
+            OutsideWorkspace: a path does not lead into the workspace.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Let go of descriptors and private folders."""
+        ...
+
+
+class EvidenceIndex(Protocol):
+    """Finds the places of a workspace that a question is about; derived and disposable."""
+
+    async def known(self) -> Mapping[RelPath, StatSignature]:
+        """Every file that was offered, also those that gave no text, as it was then."""
+        ...
+
+    async def update(
+        self,
+        observed: Sequence[Observation],
+        *,
+        textless: Mapping[RelPath, StatSignature],
+        gone: Collection[RelPath],
+    ) -> None:
+        """Take in new versions, remember files without text, drop what is gone; all or nothing."""
+        ...
+
+    async def search(self, terms: Terms, *, limit: int) -> Candidates:
+        """Rank places for a question."""
+        ...
+
+    async def definitions(self, name: str) -> Sequence[Definition]:
+        """Where a name is defined."""
+        ...
+
+    async def references(self, name: str) -> Sequence[Place]:
+        """Where a name is used."""
+        ...
+
+    async def outline(self, path: RelPath) -> Sequence[Definition]:
+        """The definitions in a file, in order."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close the files on disk."""
+        ...
+
+
+class LanguageModel(Protocol):
+    """A model at an endpoint; provider quirks end here."""
+
+    @property
+    def abilities(self) -> Abilities:
+        """What is known of the model, including what its endpoint taught us."""
+        ...
+
+    def conversation(self) -> AbstractAsyncContextManager["LanguageModel"]:
+        """A model for one question; what it holds for it, as a process, is gone at the end."""
+        ...
+
+    async def complete(
+        self, request: ModelRequest, *, heard: Callable[[str], None] | None = None
+    ) -> ModelReply:
+        """Ask once; `heard` gets text as it arrives, so that a deadline can keep what there is.
+
+        What fails after text was heard is a reply that was `CUT`, so `heard` never gets the text
+        of two attempts. Cancelling closes the connection.
+
+        Raises:
+            ModelUnavailable: there is no usable reply; the subclass says what helps.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Close connections."""
+        ...
+
+
+class SnapshotStore(Protocol):
+    """Keeps windows across restarts."""
+
+    async def load(self, key: WorkspaceKey) -> Window | None:
+        """The last saved window, or nothing.
+
+        Raises:
+            Corrupt: it cannot be read; it was set aside and will not be overwritten.
+            StoreUnavailable: the data folder cannot be read.
+        """
+        ...
+
+    async def save(self, key: WorkspaceKey, root: str, window: Window) -> None:
+        """Replace the saved window in one step.
+
+        Raises:
+            StoreUnavailable: the data folder cannot be written.
+        """
+        ...
+
+    async def forget(self, key: WorkspaceKey) -> None:
+        """Remove everything that is kept for a workspace."""
+        ...
+
+    async def roots(self) -> Mapping[WorkspaceKey, str]:
+        """The workspaces that have something saved, with their roots."""
+        ...
+
+
+class Clock(Protocol):
+    """Wall-clock time, for display."""
+
+    def now(self) -> Instant:
+        """The current time."""
+        ...
+
+
+class SignalSink(Protocol):
+    """Takes what happened to logs, counters and the dashboard."""
+
+    def emit(self, signal: Signal) -> None:
+        """Note that something happened; never blocks and never raises."""
+        ...

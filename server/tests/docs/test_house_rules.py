@@ -1,0 +1,40 @@
+"""The sizes of style.md hold: a limit that is passed means a missing name, never an exemption."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "live_memory"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+NAMELESS = {"utils", "helpers", "common", "misc", "manager", "base"}
+
+
+def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda m: str(m.relative_to(PACKAGE)))
+def test_a_module_fits_its_page_and_says_what_it_is_for(module: Path) -> None:
+    source = module.read_text(encoding="utf-8")
+    tree = ast.parse(source)
+    assert source.count("\n") <= 300
+    assert ast.get_docstring(tree)
+    assert module.stem not in NAMELESS
+    too_long = [f.name for f in _functions(tree) if (f.end_lineno or 0) - f.lineno + 1 > 60]
+    assert too_long == []
+
+
+def test_no_package_has_more_than_fourteen_modules() -> None:
+    packages = {module.parent for module in MODULES}
+    crowded = [p for p in packages if len([m for m in p.glob("*.py") if m.stem != "__init__"]) > 14]
+    assert crowded == []
+
+
+def test_blind_excepts_stand_only_where_something_must_stay_alive() -> None:
+    """style.md section 7 names two: the per-workspace loop and the hook script."""
+    blind = [m for m in MODULES if "BLE001" in m.read_text(encoding="utf-8")]
+    assert [m.name for m in blind] == ["hub.py"]

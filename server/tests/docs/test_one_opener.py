@@ -1,0 +1,79 @@
+"""Only `adapters/sandbox` opens, lists or follows names of a workspace (security D5).
+
+Whatever else touches files is named here with the files it is about: our own, never a workspace's.
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[2] / "live_memory"
+
+# Modules and packages of ours that open files, and which.
+OWN_FILES = {
+    "adapters/sandbox": "the one opener of workspace files",
+    "adapters/llm/claude_cli": "the installed client and the empty folder it runs in",
+    "adapters/index": "the index in the data folder",
+    "adapters/snapshots": "snapshots and journal in the data folder",
+    "cli/launcher.py": "the server's log",
+    "cli/lifecycle.py": "the plugin's files, and the server's process",
+    "cli/serve.py": "the lock of the data folder",
+    "core/companion/prompt.py": "prompt texts, which are package data",
+    "settings.py": "the user's config file",
+    "web/identity.py": "who runs, in the data folder",
+    "web/token.py": "the token in the data folder",
+    "wiring.py": "folders in the data folder",
+}
+
+_FUNCTIONS = frozenset({"open"})
+_OF_MODULES = {
+    "os": {"open", "walk", "fwalk", "scandir", "listdir", "readlink", "stat", "lstat"},
+    "io": {"open", "open_code", "FileIO"},
+    "glob": {"glob", "iglob"},
+    "shutil": {"copy", "copy2", "copyfile", "copytree", "rmtree", "move"},
+    "os.path": {"realpath", "exists", "isfile", "isdir", "getsize"},
+}
+_METHODS = frozenset(
+    {"read_text", "read_bytes", "write_text", "write_bytes", "iterdir", "rglob", "resolve", "touch",
+     "unlink", "symlink_to", "readlink", "lstat", "is_file", "is_dir", "mkdir"}
+)  # fmt: skip
+
+
+def file_calls(source: str) -> Iterator[tuple[int, str]]:
+    """Calls that open, list or follow a name, as far as reading the source can tell."""
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call):
+            continue
+        if isinstance(node.func, ast.Name) and node.func.id in _FUNCTIONS:
+            yield node.lineno, node.func.id
+        elif isinstance(node.func, ast.Attribute):
+            owner = ast.unparse(node.func.value)
+            if owner.endswith("workspaces"):  # `Workspaces.resolve`, the port itself
+                continue
+            if node.func.attr in _METHODS or node.func.attr in _OF_MODULES.get(owner, ()):
+                yield node.lineno, f"{owner}.{node.func.attr}"
+
+
+def test_nothing_else_opens_a_name_of_a_workspace() -> None:
+    found: list[str] = []
+    for module in sorted(PACKAGE.rglob("*.py")):
+        name = module.relative_to(PACKAGE).as_posix()
+        if any(name == own or name.startswith(f"{own}/") for own in OWN_FILES):
+            continue
+        calls = file_calls(module.read_text(encoding="utf-8"))
+        found += [f"{name}:{line} calls {call}" for line, call in calls]
+    assert found == [], "read workspace files through the Sandbox port; name our own in OWN_FILES"
+
+
+def test_every_exception_is_still_needed() -> None:
+    for own in OWN_FILES:
+        where = PACKAGE / own
+        modules = [where] if where.suffix else [*where.rglob("*.py")]
+        assert any([*file_calls(module.read_text(encoding="utf-8"))] for module in modules), own
+
+
+def test_the_check_sees_the_ways_there_are() -> None:
+    source = (
+        "open(x); os.walk(x); Path(x).read_text(); p.resolve(); glob.glob(x); os.path.realpath(x)"
+    )
+    assert len([*file_calls(source)]) == 6
