@@ -1,0 +1,1 @@
+"""What decides: pure rules, standard library only."""

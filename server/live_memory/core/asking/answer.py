@@ -1,0 +1,146 @@
+"""A question, its budget, and the answer with its sources."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+
+from live_memory.core.errors import InvalidRequest
+from live_memory.core.reading.text import clean
+from live_memory.core.values import ContentHash, Instant, RelPath
+
+__all__ = [
+    "Answer",
+    "Budget",
+    "Citation",
+    "CitationStatus",
+    "Grounding",
+    "Mode",
+    "Question",
+    "StopReason",
+    "Usage",
+]
+
+# A question longer than this is a pasted file; the tools' own limits stop at about the same size.
+_LONGEST_QUESTION = 20_000
+
+
+class Mode(StrEnum):
+    """Who answered."""
+
+    COMPANION = "companion"
+    SINGLE_SHOT = "single-shot"
+    EVIDENCE = "evidence"
+    CACHED = "cached"
+
+
+class Grounding(StrEnum):
+    """How much of an answer stands on checked sources."""
+
+    VERIFIED = "verified"
+    PARTIAL = "partial"
+    UNGROUNDED = "ungrounded"
+
+
+class CitationStatus(StrEnum):
+    """What opening a cited place showed."""
+
+    VERIFIED = "verified"
+    CORRECTED = "corrected"
+    UNSUPPORTED = "unsupported"
+
+
+class StopReason(StrEnum):
+    """Why the work on a question ended."""
+
+    ANSWERED = "answered"
+    DEADLINE = "deadline"
+    STEPS = "steps"
+    SPEND = "spend"
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a question may cost: seconds until a reply is due, and tokens of answer.
+
+    Ranges and defaults are product.md section 2.1.
+    """
+
+    timeout_s: float = 60.0
+    answer_tokens: int = 1500
+
+    def __post_init__(self) -> None:
+        if not 5 <= self.timeout_s <= 1800:  # NaN fails this comparison too
+            raise InvalidRequest("timeout must be a number of seconds from 5 to 1800")
+        if not 256 <= self.answer_tokens <= 32_000:
+            raise InvalidRequest("max_answer_tokens must be a whole number from 256 to 32000")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What was asked, cleaned, and when."""
+
+    text: str
+    asked_at: Instant
+    budget: Budget = field(default_factory=Budget)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", clean(self.text).strip())
+        if not self.text:
+            raise InvalidRequest("question is empty: ask about this codebase in a sentence")
+        if len(self.text) > _LONGEST_QUESTION:
+            raise InvalidRequest(
+                f"question has {len(self.text)} characters, at most {_LONGEST_QUESTION} are read: "
+                "ask in a sentence and name the file instead of pasting it"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """Lines `start` to `end` (from 1, both included) of a file, and what opening them showed."""
+
+    path: RelPath
+    start: int
+    end: int
+    status: CitationStatus
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.start <= self.end:
+            raise InvalidRequest("a citation's lines count from 1 and do not run backwards")
+
+    def __str__(self) -> str:
+        lines = f"{self.start}" if self.start == self.end else f"{self.start}-{self.end}"
+        return f"{self.path}:{lines}"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What an answer took; `input_tokens` includes the cached ones."""
+
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    model_calls: int = 0
+    tool_calls: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer with its sources in order of importance; `model` names who wrote it, if any did.
+
+    `evidence` holds the hash of every file the answer rests on, as it was when it was opened.
+    `cost_usd` is `None` where the price is not known; `window_share` is the window's fill, 0 to 1.
+    """
+
+    text: str
+    mode: Mode
+    grounding: Grounding
+    citations: tuple[Citation, ...]
+    stop: StopReason = StopReason.ANSWERED
+    usage: Usage = field(default_factory=Usage)
+    model: str | None = None
+    elapsed_s: float = 0.0
+    notice: str | None = None
+    evidence: Mapping[RelPath, ContentHash] = field(default_factory=lambda: MappingProxyType({}))
+    cost_usd: float | None = 0.0
+    window_share: float = 0.0

@@ -1,0 +1,122 @@
+"""Everything that can go wrong and is not a bug.
+
+LiveMemoryError
+├─ Rejected          the caller can fix it
+│  ├─ InvalidRequest     a bad argument
+│  ├─ OutsideWorkspace   a name that does not lead into the workspace
+│  ├─ NotAllowed         refused whoever asks
+│  └─ Busy               full; try again after `retry_after_s`
+├─ Unavailable       the world failed; try again, or a person must act
+│  ├─ StoreUnavailable   the data folder cannot be read or written
+│  └─ ModelUnavailable   no usable reply from a model
+│     ├─ ModelOverloaded     busy or rate limited; again after `retry_after_s`
+│     ├─ ModelUnreachable    no connection, a cut stream, a server error
+│     ├─ ModelRefused        key, quota or name: a person must act
+│     ├─ ModelLacksTools     this model takes no tools at this endpoint
+│     └─ PromptTooLong       the prompt does not fit; `limit_tokens` where it was told
+└─ Corrupt           our own data cannot be read: set aside, never overwritten
+   ├─ SnapshotUnreadable
+   └─ SnapshotTooNew
+
+Bugs are outside the tree, are never caught, and reach the top.
+"""
+
+__all__ = [
+    "Busy",
+    "Corrupt",
+    "InvalidRequest",
+    "LiveMemoryError",
+    "ModelLacksTools",
+    "ModelOverloaded",
+    "ModelRefused",
+    "ModelUnavailable",
+    "ModelUnreachable",
+    "NotAllowed",
+    "OutsideWorkspace",
+    "PromptTooLong",
+    "Rejected",
+    "SnapshotTooNew",
+    "SnapshotUnreadable",
+    "StoreUnavailable",
+    "Unavailable",
+]
+
+
+class LiveMemoryError(Exception):
+    """The root: its text is safe to show and says what to do."""
+
+
+class Rejected(LiveMemoryError):
+    """The caller can fix it."""
+
+
+class InvalidRequest(Rejected):
+    """An argument is missing, of the wrong type, or out of range."""
+
+
+class OutsideWorkspace(Rejected):
+    """A name does not lead into the workspace; the text never says whether it exists."""
+
+
+class NotAllowed(Rejected):
+    """Refused whoever asks."""
+
+
+class Busy(Rejected):
+    """Full for the moment."""
+
+    def __init__(self, message: str, *, retry_after_s: float) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class Unavailable(LiveMemoryError):
+    """The world failed."""
+
+
+class StoreUnavailable(Unavailable):
+    """The data folder cannot be read or written."""
+
+
+class ModelUnavailable(Unavailable):
+    """No usable reply from a model."""
+
+
+class ModelOverloaded(ModelUnavailable):
+    """The endpoint is busy or limits our rate; `retry_after_s` is what it asked for, if it did."""
+
+    def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class ModelUnreachable(ModelUnavailable):
+    """No connection, a cut stream, or an error of the endpoint's own."""
+
+
+class ModelRefused(ModelUnavailable):
+    """The endpoint will not serve us until a person acts; the text names the setting."""
+
+
+class ModelLacksTools(ModelUnavailable):
+    """This model takes no tools at this endpoint."""
+
+
+class PromptTooLong(ModelUnavailable):
+    """The prompt does not fit into the model's window."""
+
+    def __init__(self, message: str, *, limit_tokens: int | None = None) -> None:
+        super().__init__(message)
+        self.limit_tokens = limit_tokens
+
+
+class Corrupt(LiveMemoryError):
+    """Our own data cannot be read."""
+
+
+class SnapshotUnreadable(Corrupt):
+    """A snapshot is torn, truncated or of the wrong shape."""
+
+
+class SnapshotTooNew(Corrupt):
+    """A snapshot was written by a newer version."""

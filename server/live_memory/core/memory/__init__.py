@@ -1,0 +1,1 @@
+"""What a workspace remembers: events folded into a window, facts in a ledger, their saved form."""

@@ -1,0 +1,72 @@
+"""What the code says about itself; adapters turn a signal into a log line or a counter.
+
+A signal never holds file text, a question, an answer or a credential.
+"""
+
+from dataclasses import dataclass
+
+from live_memory.core.values import WorkspaceKey
+
+__all__ = [
+    "IndexRefreshed",
+    "QuestionFinished",
+    "SaveFailed",
+    "Signal",
+    "SnapshotQuarantined",
+    "WorkspaceFailed",
+    "WorkspaceOpened",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceOpened:
+    workspace: WorkspaceKey
+    entries: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceFailed:
+    workspace: WorkspaceKey
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRefreshed:
+    workspace: WorkspaceKey
+    files: int
+    updated: int
+    gone: int
+    elapsed_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionFinished:
+    workspace: WorkspaceKey
+    mode: str
+    grounding: str
+    stop: str
+    elapsed_s: float
+    citations: int
+
+
+@dataclass(frozen=True, slots=True)
+class SaveFailed:
+    workspace: WorkspaceKey
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotQuarantined:
+    workspace: WorkspaceKey
+    file: str
+    problem: str
+
+
+Signal = (
+    WorkspaceOpened
+    | WorkspaceFailed
+    | IndexRefreshed
+    | QuestionFinished
+    | SaveFailed
+    | SnapshotQuarantined
+)
