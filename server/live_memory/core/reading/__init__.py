@@ -1,0 +1,1 @@
+"""How bytes of a file become text worth remembering: admitted, decoded, redacted."""

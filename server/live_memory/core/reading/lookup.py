@@ -1,0 +1,123 @@
+"""What can be asked of a workspace's files and history, and what comes back."""
+
+from dataclasses import dataclass
+
+from live_memory.core.reading.observation import ListedFile
+from live_memory.core.values import RelPath
+
+__all__ = [
+    "ChangedFiles",
+    "Commit",
+    "CommitSearch",
+    "History",
+    "Listing",
+    "LogQuery",
+    "Match",
+    "Matches",
+    "NamePattern",
+    "TextPattern",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The files worth knowing, in path order; `is_cut` when there were more than the cap."""
+
+    files: tuple[ListedFile, ...]
+    is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TextPattern:
+    """A regular expression over lines, below `under` (file or folder), for names like `glob`.
+
+    What Python and ripgrep agree on: literals, `.`, sets, `\\d \\w \\s \\b` and their
+    opposites, `^ $`, groups, alternatives, repetitions, `(?i)` in front. No look-around, no
+    back-references, no `\\n`.
+    """
+
+    regex: str
+    under: str = "."
+    glob: str | None = None
+    ignore_case: bool = False
+    limit: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A line that matched; `text` is cut at 500 characters."""
+
+    path: RelPath
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """Matches in path and line order; `is_cut` when there were more than the limit."""
+
+    matches: tuple[Match, ...]
+    is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NamePattern:
+    """A glob over workspace names: `*` and `?` in a name, `**` across folders, `[ab]`, `{a,b}`.
+
+    Without a `/` it is looked for in every folder; with one it starts at the root.
+    """
+
+    glob: str
+    limit: int = 500
+
+
+@dataclass(frozen=True, slots=True)
+class LogQuery:
+    """The newest commits that touched `path`, or any."""
+
+    path: str | None = None
+    limit: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class CommitSearch:
+    """Commits whose message holds `text` literally, or that changed how often files hold it."""
+
+    text: str
+    path: str | None = None
+    limit: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFiles:
+    """Files that differ from revision `since`, in the work tree as it is now.
+
+    Letters are git's: A, M, D, T, and `?` for a file that git does not track and no rule ignores.
+    """
+
+    since: str = "HEAD"
+    limit: int = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit: full hexadecimal id, author time in seconds since 1970, and subject.
+
+    `files` are the names it touched; a merge has none.
+    """
+
+    id: str
+    at: float
+    author: str
+    subject: str
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Commits, or changed names with git's status letter; `problem` says why there are none."""
+
+    commits: tuple[Commit, ...] = ()
+    changed: tuple[tuple[str, str], ...] = ()
+    is_cut: bool = False
+    problem: str | None = None

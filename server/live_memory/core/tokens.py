@@ -1,0 +1,132 @@
+"""How many tokens a text costs: an estimate without any vocabulary, corrected by what was used."""
+
+import math
+import re
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Self
+
+from live_memory.core.values import TokenCount
+
+__all__ = ["Calibration", "Family", "estimate", "family_of"]
+
+
+class Family(StrEnum):
+    """Models that cut text alike."""
+
+    O200K = "o200k"
+    CL100K = "cl100k"
+    CLAUDE_3 = "claude-3"
+    CLAUDE_4_8 = "claude-4.8"
+    QWEN3 = "qwen3"
+    DEEPSEEK = "deepseek"
+
+
+# Fitted on 960 files of eight languages: 5 % off per file in the median, 13 % at the 95th
+# percentile; minified data, base64 and CJK are the weakest. For a hard limit multiply by 1.15.
+# Columns: word, letters of a word beyond six, letters of an upper-case word, digits, run of line
+# ends, characters of indentation, run of blanks, run of underscores, run of punctuation, further
+# characters of it, other non-ASCII characters, CJK characters.
+_COSTS = {
+    Family.O200K: (1.049, 0, 0.046, 0.762, 0.993, 0.046, 1.489, 0.335, 0.755, 0.064, 0.322, 0.814),
+    Family.CL100K: (1.080, 0, 0.037, 0.797, 0.962, 0.044, 1.328, 0.316, 0.702, 0.072, 0.629, 1.184),
+    Family.CLAUDE_3: (
+        1.155, 0, 0.228, 0.726, 1.561, 0.047, 1.033, 1.053, 1.012, 0.180, 0.527, 1.136,
+    ),
+    Family.CLAUDE_4_8: (
+        1.557, 0.151, 0.556, 0.557, 1.817, 0.020, 0.878, 0.906, 1.206, 0.343, 0.524, 1.107,
+    ),
+    Family.QWEN3: (
+        1.040, 0.039, 0.026, 1.346, 0.992, 0.042, 1.252, 0.325, 0.697, 0.075, 0.475, 0.758,
+    ),
+    Family.DEEPSEEK: (
+        1.066, 0, 0.114, 0.738, 1.045, 0.034, 1.084, 0.689, 0.827, 0.125, 0.412, 0.694,
+    ),
+}  # fmt: skip
+_PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|\n[ \t\n]*|[ \t]+|[^\w\s]+|_+|[^\x00-\x7f]+")
+_CJK = re.compile(
+    "[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
+)
+_WHOLE_WORD = 6
+
+# Up to 4.6; whatever follows, and whatever is unknown, counts as the newest.
+_OLD_CLAUDE = re.compile(
+    r"claude-(?:instant|[23]\b|(?:opus|sonnet|haiku)-4(?:[-.][0-6])?(?:-\d{8}|-latest|[@:]|\Z))"
+)
+_FAMILIES = (
+    (re.compile(r"gpt-4o|gpt-4\.|gpt-[5-9]|\bo[1-9]\b|chatgpt|gpt-oss"), Family.O200K),
+    (re.compile(r"gpt-4|gpt-3"), Family.CL100K),
+    (re.compile(r"qwen|qwq"), Family.QWEN3),
+    (re.compile(r"deepseek"), Family.DEEPSEEK),
+    (_OLD_CLAUDE, Family.CLAUDE_3),
+)
+
+# One reply moves the ratio by a fifth, so that one odd report does no harm; what is outside the
+# bounds is no property of a tokenizer but a reply that counts something else.
+_WEIGHT, _LEAST, _MOST = 0.2, 0.5, 2.0
+# Below this the provider's own framing outweighs the text.
+_SMALLEST_SAMPLE = 500
+
+
+def family_of(model: str) -> Family:
+    """The family of a model's name; one that is unknown counts as the one with most tokens."""
+    name = model.lower()
+    return next((f for pattern, f in _FAMILIES if pattern.search(name)), Family.CLAUDE_4_8)
+
+
+def estimate(text: str, *, family: Family = Family.CLAUDE_4_8) -> TokenCount:
+    """Estimate the tokens of a text; an empty one has none."""
+    pairs = zip(_COSTS[family], _features(text), strict=True)
+    return TokenCount(math.ceil(sum(cost * count for cost, count in pairs)))
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What each model really used of what was estimated, as a bounded running ratio."""
+
+    ratios: tuple[tuple[str, float], ...] = ()
+
+    def observed(self, model: str, *, estimated: TokenCount, used: TokenCount) -> Self:
+        """Learn from a reply's usage."""
+        if estimated < _SMALLEST_SAMPLE or used <= 0:
+            return self
+        known = dict(self.ratios)
+        seen = min(_MOST, max(_LEAST, used / estimated))
+        before = known.get(model, seen)
+        known[model] = before + _WEIGHT * (seen - before)
+        return replace(self, ratios=tuple(known.items()))
+
+    def applied(self, model: str, estimated: TokenCount) -> TokenCount:
+        """Correct an estimate for a model; one that was never seen stays."""
+        return TokenCount(math.ceil(estimated * dict(self.ratios).get(model, 1.0)))
+
+
+def _features(text: str) -> tuple[int, ...]:
+    words = extra = upper = digits = ends = indent = wide = underscores = 0
+    runs = marks = others = cjk = 0
+    for piece in _PIECE.findall(text):
+        first = piece[0]
+        if first == "\n":
+            ends += 1
+            indent += len(piece) - 1
+        elif first in " \t":
+            wide += len(piece) > 1
+        elif not piece.isascii():
+            wide_characters = len(_CJK.findall(piece))
+            cjk += wide_characters
+            others += len(piece) - wide_characters
+        elif first.isalpha():
+            words += 1
+            extra += max(0, len(piece) - _WHOLE_WORD)
+            if len(piece) > 1 and piece.isupper():
+                upper += len(piece)
+        elif first.isdigit():
+            digits += len(piece)
+        elif first == "_":
+            underscores += 1
+        else:
+            runs += 1
+            marks += len(piece) - 1
+    return (
+        words, extra, upper, digits, ends, indent, wide, underscores, runs, marks, others, cjk,
+    )  # fmt: skip

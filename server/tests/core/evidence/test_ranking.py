@@ -1,0 +1,89 @@
+"""From words to places."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from live_memory.core.evidence.question import terms_of
+from live_memory.core.evidence.ranking import (
+    Collection,
+    Posting,
+    factor,
+    file_scores,
+    is_test,
+    leaning_of,
+    name_bonus,
+    unit_scores,
+    worth,
+)
+from live_memory.core.values import RelPath
+
+# Units 1 to 4 of two files; unit 0 never exists.
+FOUR = Collection(owners=[0, 1, 1, 2, 2], lengths=[0, 10, 10, 10, 40], live=4, mean_length=17.5)
+
+
+def test_rare_words_are_worth_more_and_weights_multiply() -> None:
+    rare, common = Posting("a", 1.0, [1], [1]), Posting("b", 1.0, [1, 2, 3], [1, 1, 1])
+    assert worth(FOUR, rare) > worth(FOUR, common) > 0
+    assert worth(FOUR, Posting("a", 2.0, [1], [1])) == 2 * worth(FOUR, rare)
+
+
+def test_more_mentions_and_shorter_text_score_higher() -> None:
+    scores = unit_scores(FOUR, [Posting("a", 1.0, [1, 2, 4], [1, 3, 1])])
+    assert scores[2] > scores[1] > scores[4] > 0
+    assert 3 not in scores
+
+
+postings = st.lists(st.sampled_from([1, 2, 3, 4]), min_size=1, unique=True)
+
+
+@given(postings, postings)
+def test_scores_of_words_add_up(one: list[int], other: list[int]) -> None:
+    first = Posting("a", 1.0, one, [1] * len(one))
+    second = Posting("b", 1.0, other, [2] * len(other))
+    both = unit_scores(FOUR, [first, second])
+    apart = unit_scores(FOUR, [first]), unit_scores(FOUR, [second])
+    for unit in both:
+        assert both[unit] == pytest.approx(sum(scores.get(unit, 0.0) for scores in apart))
+
+
+def test_a_file_is_its_best_place_and_parts_of_the_next_two() -> None:
+    values = {1: 1.0, 2: 4.0, 3: 2.0, 4: 8.0, 5: 5.0}
+    assert file_scores(values, [0, 1, 1, 1, 1, 2]) == {1: 8.0 + 2.0 + 0.5, 2: 5.0}
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["tests/a.py", "a/__tests__/b.js", "src/test_x.py", "x_test.go", "a.spec.ts", "conftest.py"],
+)
+def test_tests_are_known_by_their_path(path: str) -> None:
+    assert is_test(RelPath(path))
+
+
+@pytest.mark.parametrize("path", ["src/testimony.py", "latest/a.py", "attest.go", "src/contest.js"])
+def test_a_word_with_test_in_it_is_no_test(path: str) -> None:
+    assert not is_test(RelPath(path))
+
+
+def test_tests_and_prose_step_back_unless_tests_are_asked_for() -> None:
+    plain, on_tests = (
+        leaning_of(terms_of("how is it saved?")),
+        leaning_of(terms_of("is it tested?")),
+    )
+    program, test, prose = RelPath("a.py"), RelPath("tests/a.py"), RelPath("a.md")
+    assert factor(program, plain) == factor(test, on_tests) == 1.0
+    assert factor(test, plain) < 1
+    assert factor(prose, plain) < 1
+
+
+def test_a_file_that_is_named_like_the_question_comes_forward() -> None:
+    leaning = leaning_of(terms_of("where are sessions saved?"))
+    assert (
+        factor(RelPath("sessions.py"), leaning) > factor(RelPath("session_store.py"), leaning) > 1
+    )
+    assert factor(RelPath(".x"), leaning) > 0
+
+
+def test_a_name_that_many_share_tells_less() -> None:
+    assert name_bonus(1) == 1
+    assert name_bonus(4) == 0.5

@@ -1,0 +1,64 @@
+"""Whether there is an answer at all."""
+
+import pytest
+
+from live_memory.core.evidence.places import Candidates, Evidence, OpenedFile, RankedFile
+from live_memory.core.evidence.question import terms_of
+from live_memory.core.evidence.support import Standing, Support, support
+from live_memory.core.values import ContentHash, RelPath
+
+PATH, SHA = RelPath("a.py"), ContentHash.of(b"")
+
+
+def _support(question: str, text: str, elsewhere: str = "") -> Support:
+    """A workspace of one open file, and words that other files have."""
+    present = {word for word, _ in terms_of(f"{text} {elsewhere}").weights}
+    asked = terms_of(question)
+    worth = {word: weight for word, weight in asked.weights if word in present}
+    candidates = Candidates((RankedFile(PATH, SHA, 1.0),), (), worth)
+    files = {PATH: OpenedFile(PATH, SHA, text.splitlines(), ())}
+    return support(question, asked, Evidence(candidates, files))
+
+
+def test_a_short_question_whose_words_are_there_is_supported() -> None:
+    assert _support("Where is the cookie saved?", "save cookie") == Support(Standing.ENOUGH, ())
+
+
+@pytest.mark.promise("grounded-or-says-so")
+def test_a_short_question_about_something_else_is_not_and_its_words_are_named() -> None:
+    found = _support("Where is the payment refund retried?", "retry cookie")
+    assert found == Support(Standing.NONE, ("payment", "refund"))
+
+
+def test_words_spread_over_files_are_no_support() -> None:
+    found = _support("background email queue", "queue", elsewhere="background email")
+    assert found.standing is Standing.NONE
+
+
+def test_a_name_that_occurs_nowhere_is_named_even_if_the_rest_is_there() -> None:
+    for name in ("GraphQL", "Kafka"):
+        found = _support(f"Where does {name} save the cookie session?", "save cookie session")
+        assert found == Support(Standing.ENOUGH, (name,))
+
+
+def test_a_plain_word_that_no_code_has_is_no_reservation() -> None:
+    found = _support("How does it decide to save the cookie session?", "save cookie session")
+    assert found == Support(Standing.ENOUGH, ())
+
+
+@pytest.mark.parametrize(
+    ("held", "standing"), [(10, Standing.ENOUGH), (4, Standing.THIN), (1, Standing.NONE)]
+)
+def test_a_long_question_needs_less_of_its_words(held: int, standing: Standing) -> None:
+    words = [f"word{letter}x" for letter in "abcdefghijklmnopqrst"]
+    assert _support(" ".join(words), " ".join(words[:held])).standing is standing
+
+
+def test_a_question_without_words_has_no_support() -> None:
+    assert _support("What is it?", "cookie").standing is Standing.NONE
+
+
+def test_a_ranked_file_that_could_not_be_opened_supports_nothing() -> None:
+    candidates = Candidates((RankedFile(PATH, SHA, 1.0),), (), {"cooki": 1.0})
+    found = support("cookie", terms_of("cookie"), Evidence(candidates, {}))
+    assert found.standing is Standing.NONE

@@ -1,0 +1,118 @@
+"""Which names a file uses, and who uses a name."""
+
+from textwrap import dedent
+
+import pytest
+
+from live_memory.core.evidence.outline import outline
+from live_memory.core.evidence.places import OpenedFile, Place
+from live_memory.core.evidence.uses import (
+    in_reading_order,
+    is_definition_of,
+    names_on,
+    names_used,
+    uses_of,
+)
+from live_memory.core.values import ContentHash, RelPath
+
+TEXT = '''
+    from shop import total, save
+
+    @total.setter
+    def buy(cart):
+        """Call total(1) later."""
+        # total(2)
+        print("total(3)")
+        return total(cart)
+
+    def total(cart):
+        return total
+
+    paid = total(4)
+'''
+
+
+def _opened(name: str, text: str) -> OpenedFile:
+    lines = dedent(text).splitlines()
+    path = RelPath(name)
+    return OpenedFile(path, ContentHash.of(text.encode()), lines, outline(path, lines))
+
+
+def _lines(name: str, numbers: list[int]) -> list[Place]:
+    return [Place(RelPath(name), number, number) for number in numbers]
+
+
+def test_only_lines_of_code_that_do_not_define_a_name_use_it() -> None:
+    file = _opened("a.py", TEXT)
+    every = _lines("a.py", list(range(1, 40)))
+    found = uses_of("total", every, {file.path: file})
+    assert [(u.place.start, u.within and u.within.name, u.is_import) for u in found] == [
+        (2, None, True),
+        (9, "buy", False),
+        (12, "total", False),
+        (14, None, False),
+    ]
+
+
+def test_prose_and_files_that_are_not_open_use_nothing() -> None:
+    prose = _opened("a.md", "use total(1)\n")
+    assert uses_of("total", _lines("a.md", [1]), {prose.path: prose}) == ()
+    assert uses_of("total", _lines("b.py", [1]), {}) == ()
+
+
+def test_names_are_used_where_they_are_called_imported_or_written_as_code() -> None:
+    lines = ["from shop import cart", "total = add(one, MAX) + my_tax", "return total", "x" * 2_000]
+    assert list(names_used(lines)) == [
+        ("from", 1),
+        ("shop", 1),
+        ("import", 1),
+        ("cart", 1),
+        ("add", 2),
+        ("MAX", 2),
+        ("my_tax", 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import shop",
+        "const a = require('shop')",
+        'import { a } from "shop"',
+        'export * from "shop"',
+        "#include <shop.h>",
+        "use shop::a;",
+        "require_relative 'shop'",
+    ],
+)
+def test_imports_are_known_in_many_languages(line: str) -> None:
+    assert ("shop", 1) in list(names_used([line]))
+
+
+def test_names_on_a_line_say_whether_they_stand_alone() -> None:
+    lines = ["x = self.get_tax(a.items(), LIMIT, cart) + Cart.of('no_such')"]
+    assert list(names_on(lines)) == [
+        ("get_tax", True),
+        ("items", False),
+        ("LIMIT", True),
+    ]
+
+
+def test_programs_are_read_before_tests_before_prose_and_open_files_first() -> None:
+    places = [
+        Place(RelPath(name), line, line)
+        for name, line in [("a.md", 1), ("tests/a.py", 2), ("b.py", 9), ("b.py", 3), ("z.py", 1)]
+    ]
+    own = list(_opened("z.py", "def total():\n    pass\n").outline)
+    ordered = in_reading_order([*places, Place(RelPath("z.py"), 2, 2)], [RelPath("z.py")], own)
+    assert [str(p) for p in ordered] == ["z.py:2", "b.py:3", "b.py:9", "tests/a.py:2", "a.md:1"]
+
+
+def test_a_definition_that_moved_away_is_not_there() -> None:
+    file = _opened("a.py", TEXT)
+    buy = file.outline[0]
+    assert is_definition_of(file, buy)
+    moved = OpenedFile(file.path, file.sha, ["x = 1"] * 40, ())
+    assert not is_definition_of(moved, buy)
+    shorter = OpenedFile(file.path, file.sha, file.lines[:6], ())
+    assert not is_definition_of(shorter, buy)
