@@ -1,0 +1,1 @@
+"""Read-only view of a workspace that hostile names and repositories cannot leave."""

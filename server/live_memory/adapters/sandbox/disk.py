@@ -1,0 +1,152 @@
+"""A workspace on disk, behind the `Sandbox` port."""
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+
+from anyio import CancelScope, CapacityLimiter, to_thread
+
+from live_memory.adapters.sandbox.dialect import compile_expression
+from live_memory.adapters.sandbox.globs import compile_glob
+from live_memory.adapters.sandbox.history import Git, bounded
+from live_memory.adapters.sandbox.listing import list_by_walk, list_names
+from live_memory.adapters.sandbox.opener import OpenedFile, Opening, SafeRoot
+from live_memory.adapters.sandbox.runner import Programs, Runner
+from live_memory.adapters.sandbox.search import Searcher, searchable
+from live_memory.core.errors import InvalidRequest, OutsideWorkspace
+from live_memory.core.reading.lookup import (
+    ChangedFiles,
+    CommitSearch,
+    History,
+    Listing,
+    LogQuery,
+    Matches,
+    NamePattern,
+    TextPattern,
+)
+from live_memory.core.reading.observation import FileRead, ListedFile, Skipped, SkipReason
+from live_memory.core.values import RelPath
+
+__all__ = ["MOST_MATCHES", "MOST_NAMES", "DiskSandbox"]
+
+MOST_MATCHES, MOST_NAMES = 1_000, 5_000
+# Reads of one workspace at a time; more threads only wait for the same disk.
+_THREADS = 4
+# Names a thread reads before it looks whether anyone still waits.
+_NAMES_AT_ONCE = 32
+
+
+class DiskSandbox:
+    """Reads one workspace; everything that waits for the disk runs in a thread."""
+
+    def __init__(self, root: str, *, runner: Runner, programs: Programs, opening: Opening) -> None:
+        """Open the real path `root`.
+
+        Raises:
+            InvalidRequest: it is not a folder that can be read.
+        """
+        self._root = SafeRoot(root, opening)
+        self._threads = CapacityLimiter(_THREADS)
+        programs = _trusted(programs, root)
+        self._git = Git(self._root, runner, programs.git)
+        self._searcher = Searcher(root, runner, programs, read=self._read)
+
+    async def is_same_root(self) -> bool:
+        """Whether the root is still the folder that was opened."""
+        return await to_thread.run_sync(self._root.is_same, limiter=self._threads)
+
+    async def list(self) -> Listing:
+        """Regular files that git's ignore rules keep, with their signatures; no links followed."""
+        names = await self._git.names()
+        if names is None:
+            return await to_thread.run_sync(list_by_walk, self._root, limiter=self._threads)
+        return await to_thread.run_sync(list_names, self._root, names, limiter=self._threads)
+
+    async def read(self, names: Sequence[str], *, max_bytes: int) -> Sequence[FileRead | Skipped]:
+        """Open, hash and read the head of each name; one outcome a name, in the same order."""
+        return await self._read(names, max_bytes)
+
+    async def search(self, pattern: TextPattern) -> Matches:
+        """Find lines.
+
+        Raises:
+            InvalidRequest: the expression or glob is malformed, or takes too long to match.
+            OutsideWorkspace: `under` does not lead into the workspace.
+            Unavailable: no program can be started.
+        """
+        expression = compile_expression(pattern.regex, ignore_case=pattern.ignore_case)
+        is_named = compile_glob(pattern.glob) if pattern.glob is not None else None
+        place = await to_thread.run_sync(self._place, pattern.under, limiter=self._threads)
+        if isinstance(place, OpenedFile):
+            names = searchable([ListedFile(place.path, place.signature)])
+        else:
+            names = searchable((await self.list()).files, below=place, is_named=is_named)
+        limit = bounded(pattern.limit, MOST_MATCHES)
+        return await self._searcher.search(names, expression, limit=limit)
+
+    async def find(self, pattern: NamePattern) -> Sequence[RelPath]:
+        """Find names of regular files, in path order.
+
+        Raises:
+            InvalidRequest: the glob is malformed.
+        """
+        is_named = compile_glob(pattern.glob)
+        listing = await self.list()
+        found = [listed.path for listed in listing.files if is_named(listed.path)]
+        return found[: bounded(pattern.limit, MOST_NAMES)]
+
+    async def history(self, query: LogQuery | CommitSearch | ChangedFiles) -> History:
+        """Read git's history without the repository's own configuration.
+
+        Raises:
+            InvalidRequest: a revision is unknown.
+            OutsideWorkspace: a path does not lead into the workspace.
+        """
+        return await self._git.history(query)
+
+    async def aclose(self) -> None:
+        """Let go of descriptors and private folders."""
+        with CancelScope(shield=True):
+            await self._git.aclose()
+            self._root.close()
+
+    async def _read(self, names: Sequence[str], max_bytes: int) -> Sequence[FileRead | Skipped]:
+        outcomes: list[FileRead | Skipped] = []
+        for start in range(0, len(names), _NAMES_AT_ONCE):
+            some = names[start : start + _NAMES_AT_ONCE]
+            outcomes += await to_thread.run_sync(
+                self._read_some, some, max_bytes, limiter=self._threads
+            )
+        return outcomes
+
+    def _read_some(self, names: Sequence[str], max_bytes: int) -> Sequence[FileRead | Skipped]:
+        return [self._root.read(name, max_bytes=max_bytes) for name in names]
+
+    def _place(self, under: str) -> OpenedFile | RelPath | None:
+        """What `under` names: a file, a folder by its real name, or (nothing) the root."""
+        if under in (".", "./"):
+            return None
+        opened = self._root.open_file(under)
+        if isinstance(opened, OpenedFile):
+            os.close(opened.descriptor)
+            return opened
+        if opened.reason is SkipReason.NOT_REGULAR:
+            try:
+                return self._root.real_folder(RelPath.parse(under))
+            except OSError as problem:
+                raise InvalidRequest("'under' is neither a regular file nor a folder") from problem
+        if opened.reason is SkipReason.UNREADABLE:
+            raise InvalidRequest("'under' cannot be read")
+        raise OutsideWorkspace("not a path in this workspace")
+
+
+def _trusted(programs: Programs, root: str) -> Programs:
+    """Leave out programs that the workspace could replace; our own installation is trusted."""
+    return replace(programs, git=_outside(programs.git, root), rg=_outside(programs.rg, root))
+
+
+def _outside(program: str | None, root: str) -> str | None:
+    if program is None or os.path.dirname(program) == os.path.dirname(sys.executable):
+        return program
+    return None if os.path.realpath(program).startswith(root + "/") else program

@@ -1,0 +1,297 @@
+"""Questions about a repository's past and about what differs from it, by plumbing commands only.
+
+Whatever a caller names is data: a revision is resolved to an id first, a path is a literal
+pathspec after `--`, a text is glued to its own option.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha1, sha256
+from typing import Self
+
+from anyio import CapacityLimiter, to_thread
+
+from live_memory.adapters.sandbox.opener import MAX_HASHED_BYTES, SafeRoot
+from live_memory.adapters.sandbox.repository import GitData, PrivateGitDir, Refused, locate
+from live_memory.adapters.sandbox.runner import Command, Ran, Runner
+from live_memory.core.errors import InvalidRequest
+from live_memory.core.reading.lookup import ChangedFiles, Commit, CommitSearch, History, LogQuery
+from live_memory.core.reading.observation import FileRead
+from live_memory.core.values import RelPath
+
+__all__ = ["Git", "bounded", "searched_text"]
+
+_LONGEST_TEXT = 1_000
+_MOST_COMMITS, _MOST_CHANGED = 200, 5_000
+# A pickaxe over a long history takes minutes; what was found by then is shown, marked as cut.
+_QUERY_S, _PICKAXE_S = 8.0, 6.0
+# 200,000 names of 160 bytes.
+_NAMES_BYTES = 32 * 1024 * 1024
+_ID = re.compile(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})\n?")
+_FORMAT = "--format=tformat:%H%x00%at%x00%an%x00%s"
+_DIFF = ("--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=all", "--no-color")
+_LOG = (
+    "-z",
+    _FORMAT,
+    "--no-show-signature",
+    "--no-color",
+    "--no-decorate",
+    "--no-mailmap",
+    "--no-notes",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Repository:
+    data: GitData
+    env: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Difference:
+    """A line of `diff-index --raw`."""
+
+    name: str
+    status: str
+    blob: str  # what the revision holds
+    is_unsure: bool  # only the time stamps are known to differ
+    is_link: bool
+
+    @classmethod
+    def parse(cls, raw: str, name: str) -> Self:
+        old_mode, new_mode, blob, new_blob, status = raw.removeprefix(":").split(" ")
+        is_unsure = status == "M" and old_mode == new_mode and not new_blob.strip("0")
+        return cls(name, status[:1], blob, is_unsure, is_link=new_mode == "120000")
+
+
+class Git:
+    """Reads one work tree's git data."""
+
+    def __init__(self, root: SafeRoot, runner: Runner, program: str | None) -> None:
+        self._root, self._runner, self._program = root, runner, program
+        self._private = PrivateGitDir(root.root)
+        # One at a time brings the private git dir up to date.
+        self._setup = CapacityLimiter(1)
+
+    async def names(self) -> Sequence[str] | None:
+        """Tracked names and untracked ones that no rule ignores; nothing where git cannot say."""
+        try:
+            repository = await self._repository()
+        except Refused:
+            return None
+        options = ("-c", "-o", "--exclude-standard", "-z", "--deduplicate")
+        ran = await self._git(repository, "ls-files", *options, max_output=_NAMES_BYTES)
+        return _names(ran.out) if ran.is_fine or ran.is_cut else None
+
+    async def history(self, query: LogQuery | CommitSearch | ChangedFiles) -> History:
+        """Answer one question; `problem` says why there is no history.
+
+        Raises:
+            InvalidRequest: a revision is unknown, or a text cannot be searched for.
+            OutsideWorkspace: a path does not lead into the workspace.
+        """
+        paths = _pathspec(None if isinstance(query, ChangedFiles) else query.path)
+        text = searched_text(query.text) if isinstance(query, CommitSearch) else ""
+        try:
+            repository = await self._repository()
+            repository.data.must_have_objects()
+            match query:
+                case LogQuery():
+                    return await self._log(repository, paths, query.limit)
+                case CommitSearch():
+                    return await self._searched(repository, text, paths, query.limit)
+                case ChangedFiles():
+                    return await self._changed(repository, query)
+        except Refused as problem:
+            return History(problem=str(problem))
+
+    async def aclose(self) -> None:
+        """Remove the private git dir."""
+        await to_thread.run_sync(self._private.close)
+
+    async def _repository(self) -> _Repository:
+        if self._program is None:
+            raise Refused("git is not installed")
+        return await to_thread.run_sync(self._prepare, limiter=self._setup)
+
+    def _prepare(self) -> _Repository:
+        data = locate(self._root.root)
+        try:
+            return _Repository(data, self._private.environment(data))
+        except OSError as problem:
+            raise Refused("no private folder can be made for git") from problem
+
+    async def _log(self, repository: _Repository, paths: Sequence[str], limit: int) -> History:
+        head = await self._resolved(repository, "HEAD")
+        if head is None:
+            return History()
+        limit = bounded(limit, _MOST_COMMITS)
+        commits, is_cut = await self._commits(repository, (f"-n{limit + 1}", head, *paths))
+        shown = await self._with_files(repository, commits[:limit])
+        return History(shown, is_cut=is_cut or len(commits) > limit)
+
+    async def _searched(
+        self, repository: _Repository, text: str, paths: Sequence[str], limit: int
+    ) -> History:
+        head = await self._resolved(repository, "HEAD")
+        if head is None:
+            return History()
+        limit = bounded(limit, _MOST_COMMITS)
+        count = f"-n{limit + 1}"
+        by_message = (count, "--fixed-strings", f"--grep={text}", head, *paths)
+        by_lines = (count, *_DIFF, f"-S{text}", head, *paths)
+        found, is_message_cut = await self._commits(repository, by_message)
+        more, is_line_cut = await self._commits(repository, by_lines, timeout_s=_PICKAXE_S)
+        unique = {commit.id: commit for commit in (*found, *more)}
+        commits = sorted(unique.values(), key=lambda commit: -commit.at)
+        shown = await self._with_files(repository, commits[:limit])
+        return History(shown, is_cut=is_message_cut or is_line_cut or len(commits) > limit)
+
+    async def _changed(self, repository: _Repository, query: ChangedFiles) -> History:
+        base = await self._resolved(repository, query.since)
+        changed: dict[str, str] = {}
+        if base is None and query.since != "HEAD":
+            raise InvalidRequest("'since' is not a revision of this repository")
+        if base is None:
+            tracked = await self._must(repository, "ls-files", "-c", "-z", "--deduplicate")
+            changed |= dict.fromkeys(_names(tracked.out), "A")
+        else:
+            # Never `git diff`: it refreshes the index, so it locks and writes it.
+            diff = ("diff-index", "--raw", "-z", *_DIFF, base, "--")
+            fields = _names((await self._must(repository, *diff)).out)
+            pairs = zip(fields[::2], fields[1::2], strict=False)
+            differences = [_Difference.parse(raw, name) for raw, name in pairs]
+            real = await to_thread.run_sync(self._real_differences, differences)
+            changed |= {row.name: row.status for row in real}
+        untracked = await self._must(repository, "ls-files", "-o", "--exclude-standard", "-z")
+        for name in _names(untracked.out):
+            # In the revision and on disk, only the index does not know it.
+            changed[name] = "M" if name in changed else "?"
+        rows = sorted((name, status) for name, status in changed.items() if not name.endswith("/"))
+        limit = bounded(query.limit, _MOST_CHANGED)
+        shown = tuple((status, name) for name, status in rows[:limit])
+        return History(changed=shown, is_cut=len(rows) > limit)
+
+    def _real_differences(self, rows: Sequence["_Difference"]) -> Sequence["_Difference"]:
+        """Drop files whose time stamps alone differ, judged by our own reading."""
+        return [row for row in rows if not (row.is_unsure and self._is_same(row))]
+
+    def _is_same(self, row: "_Difference") -> bool:
+        if row.is_link:
+            data = self._root.link_text(row.name)
+        else:
+            read = self._root.read(row.name, max_bytes=MAX_HASHED_BYTES)
+            data = read.data if isinstance(read, FileRead) else None
+        if data is None:
+            return False
+        # A repository may keep LF where the work tree has CRLF.
+        return row.blob in (
+            _blob_id(data, row.blob),
+            _blob_id(data.replace(b"\r\n", b"\n"), row.blob),
+        )
+
+    async def _commits(
+        self, repository: _Repository, arguments: Sequence[str], *, timeout_s: float = _QUERY_S
+    ) -> tuple[list[Commit], bool]:
+        """Commits, newest first, and whether git was ended before it was through."""
+        ran = await self._git(repository, "log", *_LOG, *arguments, timeout_s=timeout_s)
+        if not ran.is_fine and not ran.is_late and not ran.is_cut:
+            raise Refused("git could not read the history: objects may be missing or damaged")
+        fields = ran.out.decode("utf-8", "replace").split("\0")[:-1]
+        rows = zip(fields[::4], fields[1::4], fields[2::4], fields[3::4], strict=False)
+        commits = [Commit(id_, float(at), author, subject) for id_, at, author, subject in rows]
+        return commits, ran.is_late or ran.is_cut
+
+    async def _with_files(
+        self, repository: _Repository, commits: Sequence[Commit]
+    ) -> tuple[Commit, ...]:
+        """Add the names each commit touched; none for a merge."""
+        if not commits:
+            return ()
+        ids = "".join(f"{commit.id}\n" for commit in commits).encode()
+        options = ("--stdin", "--root", "-r", "-z", "--raw", *_DIFF)
+        ran = await self._git(repository, "diff-tree", *options, stdin=ids)
+        files: dict[str, list[str]] = {}
+        fields = iter(_names(ran.out))
+        current: list[str] = []
+        for field in fields:
+            if field.startswith(":"):
+                current.append(next(fields, ""))
+            else:
+                current = files.setdefault(field.strip(), [])
+        return tuple(replace(each, files=tuple(files.get(each.id, ()))) for each in commits)
+
+    async def _resolved(self, repository: _Repository, revision: str) -> str | None:
+        """The commit that a revision means, as an id; nothing when there is none."""
+        if not revision or "\0" in revision or len(revision) > _LONGEST_TEXT:
+            return None
+        arguments = ("--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+        ran = await self._git(repository, "rev-parse", *arguments)
+        return ran.out.decode().strip() if ran.is_fine and _ID.fullmatch(ran.out) else None
+
+    async def _must(self, repository: _Repository, *arguments: str) -> Ran:
+        ran = await self._git(repository, *arguments, max_output=_NAMES_BYTES)
+        if not ran.is_fine:
+            raise Refused("git could not compare: its data may be missing or damaged")
+        return ran
+
+    async def _git(
+        self,
+        repository: _Repository,
+        *arguments: str,
+        stdin: bytes | None = None,
+        timeout_s: float = _QUERY_S,
+        max_output: int = 4 * 1024 * 1024,
+    ) -> Ran:
+        assert self._program is not None
+        return await self._runner.run(
+            Command(
+                (self._program, "--no-pager", *arguments),
+                cwd=self._root.root,
+                env=repository.env,
+                stdin=stdin,
+                timeout_s=timeout_s,
+                max_output=max_output,
+            )
+        )
+
+
+def _blob_id(data: bytes, like: str) -> str:
+    """The id git gives to these bytes, in the hash that the id `like` has."""
+    blob = b"blob %d\0" % len(data) + data
+    # git's own naming, no protection: both sides are the user's files.
+    return (
+        sha256(blob).hexdigest()
+        if len(like) == 64
+        else sha1(blob, usedforsecurity=False).hexdigest()
+    )
+
+
+def bounded(limit: int, most: int) -> int:
+    """A limit that a caller asked for, within what we give."""
+    return max(1, min(limit, most))
+
+
+def searched_text(text: str) -> str:
+    """Check a text that commits are searched for.
+
+    Raises:
+        InvalidRequest: it is empty, too long, or holds what no argument can.
+    """
+    if not text.strip() or len(text) > _LONGEST_TEXT or "\0" in text or "\n" in text:
+        raise InvalidRequest(f"a searched text is one line of 1 to {_LONGEST_TEXT:,} characters")
+    if any("\ud800" <= char <= "\udfff" for char in text):
+        raise InvalidRequest("the searched text is not valid text")
+    return text
+
+
+def _pathspec(path: str | None) -> tuple[str, ...]:
+    if path in (None, ".", "./"):
+        return ("--",)
+    return ("--", RelPath.parse(path or "").text)
+
+
+def _names(out: bytes) -> list[str]:
+    """Names that git ended with NUL, a torn last one dropped."""
+    return [raw.decode("utf-8", "surrogateescape") for raw in out.split(b"\0")[:-1]]

@@ -1,0 +1,196 @@
+"""Which files of a workspace are worth knowing: git's own list, or a walk by the same rules.
+
+No link is ever followed, so there are no loops. Left out besides what ignore rules name: `.git`,
+anything that is not a regular file, submodules and nested repositories (workspaces of their
+own), and names that cannot be cited as `path:line`.
+"""
+
+import os
+import re
+import stat
+import time
+from collections.abc import Iterable, Iterator, Sequence
+
+from pathspec import GitIgnoreSpec
+from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+
+from live_memory.adapters.sandbox.opener import SafeRoot, is_git_data, signature_of
+from live_memory.core.errors import OutsideWorkspace
+from live_memory.core.reading.lookup import Listing
+from live_memory.core.reading.observation import FileRead, ListedFile
+from live_memory.core.values import RelPath
+
+__all__ = ["IgnoreRules", "list_by_walk", "list_names"]
+
+# Ten times the largest repository we measure (xarray, flask, gin: 200 to 20,000 files); listing
+# this many takes 3 s, and a tree beyond it is no code base that one memory can hold.
+MOST_ENTRIES = 200_000
+_LARGEST_RULES = 256 * 1024
+# Folders that hold what tools made; in a git work tree its own rules say so instead.
+_TOOL_FOLDERS = frozenset(
+    {
+        "node_modules", "bower_components", "jspm_packages",
+        "__pycache__", ".venv", "venv", ".tox", ".nox", ".eggs",
+        ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis",
+        ".gradle", ".terraform", ".next", ".nuxt", ".svelte-kit", ".parcel-cache", ".turbo",
+        ".hg", ".svn", ".bzr", ".jj",
+    }
+)  # fmt: skip
+# Disks answer 100,000 entries a second and more; this bounds hostile rules and hung mounts.
+_LONGEST_WALK_S = 8.0
+_MOST_STARS, _LONGEST_RULE = 3, 500
+_SET_OPERATION = re.compile(r"\[.*(?:\[|--|&&|~~|\|\|)")
+_UNCITABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
+
+
+class IgnoreRules:
+    """The `.gitignore` files met so far; the deepest rule that says something wins."""
+
+    def __init__(self) -> None:
+        self._specs: dict[str, GitIgnoreSpec] = {}
+
+    def add(self, folder: str, text: str) -> None:
+        """Take in a folder's rules (`""` is the root); lines that are no pattern are skipped."""
+        patterns = [pattern for line in text.splitlines() for pattern in _patterns(line)]
+        if patterns:
+            self._specs[folder] = GitIgnoreSpec(patterns)
+
+    def covers(self, name: str, *, is_folder: bool) -> bool:
+        """Whether a name is ignored, its folders being kept."""
+        if is_folder and name.rpartition("/")[2].casefold() in _TOOL_FOLDERS:
+            return True
+        if not self._specs:
+            return False
+        parts = name.split("/")
+        for depth in range(len(parts) - 1, -1, -1):
+            spec = self._specs.get("/".join(parts[:depth]))
+            if spec is not None:
+                below = "/".join(parts[depth:]) + ("/" if is_folder else "")
+                verdict = spec.check_file(below).include
+                if verdict is not None:
+                    return verdict
+        return False
+
+
+def list_names(root: SafeRoot, names: Sequence[str]) -> Listing:
+    """Keep the names that are regular files now, folder by folder."""
+    folders: dict[str, set[str]] = {}
+    for name in names[:MOST_ENTRIES]:
+        folder, _, last = name.rpartition("/")
+        folders.setdefault(folder, set()).add(last)
+    files = [
+        listed for folder, lasts in folders.items() for listed in _regular(root, folder, lasts)
+    ]
+    return Listing(tuple(sorted(files, key=_by_path)), is_cut=len(names) > MOST_ENTRIES)
+
+
+def list_by_walk(root: SafeRoot) -> Listing:
+    """Walk the folders that no rule ignores."""
+    walk = _Walk(root)
+    while walk.waiting and not walk.is_over:
+        walk.visit(walk.waiting.pop())
+    return Listing(tuple(sorted(walk.files, key=_by_path)), is_cut=walk.is_over)
+
+
+class _Walk:
+    """A walk under way: folders still to visit by name, so that no chain of them is held open."""
+
+    def __init__(self, root: SafeRoot) -> None:
+        self._root, self._rules = root, IgnoreRules()
+        self._seen, self._ends_at = 0, time.monotonic() + _LONGEST_WALK_S
+        self.files: list[ListedFile] = []
+        self.waiting = [""]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there is more than we take."""
+        return self._seen > MOST_ENTRIES or time.monotonic() > self._ends_at
+
+    def visit(self, folder: str) -> None:
+        """Take the files of a folder and put its folders in line."""
+        try:
+            descriptor = self._root.open_folder(RelPath(folder) if folder else None)
+        except OSError:
+            return
+        below = f"{folder}/" if folder else ""
+        self._rules.add(folder, _rules_in(self._root, f"{below}.gitignore"))
+        # A folder that goes away while we read it ends the visit, not the walk.
+        try:
+            with os.scandir(descriptor) as entries:
+                for entry in entries:
+                    self._take(below + entry.name, entry)
+                    if self.is_over:
+                        return
+        except OSError:
+            return
+        finally:
+            os.close(descriptor)
+
+    def _take(self, name: str, entry: os.DirEntry[str]) -> None:
+        self._seen += 1
+        if self._seen > MOST_ENTRIES:
+            return
+        is_folder = entry.is_dir(follow_symlinks=False)
+        if not is_folder and not entry.is_file(follow_symlinks=False):
+            return
+        path = _citable(name)
+        if path is None or self._rules.covers(name, is_folder=is_folder):
+            return
+        if is_folder:
+            self.waiting.append(name)
+        else:
+            self.files.append(ListedFile(path, signature_of(entry.stat(follow_symlinks=False))))
+
+
+def _regular(root: SafeRoot, folder: str, lasts: Iterable[str]) -> Iterator[ListedFile]:
+    try:
+        descriptor = root.open_folder(RelPath(folder) if folder else None)
+    except (OSError, OutsideWorkspace):
+        return
+    try:
+        for last in lasts:
+            path = _citable(f"{folder}/{last}" if folder else last)
+            if path is None:
+                continue
+            try:
+                status = os.stat(last, dir_fd=descriptor, follow_symlinks=False)
+            except OSError:
+                continue
+            if stat.S_ISREG(status.st_mode):
+                yield ListedFile(path, signature_of(status))
+    finally:
+        os.close(descriptor)
+
+
+def _citable(name: str) -> RelPath | None:
+    """The path of a name that may be listed."""
+    if _UNCITABLE.search(name):
+        return None
+    try:
+        path = RelPath(name)
+    except OutsideWorkspace:
+        return None
+    return None if is_git_data(path) else path
+
+
+def _by_path(listed: ListedFile) -> str:
+    return listed.path.text
+
+
+def _rules_in(root: SafeRoot, name: str) -> str:
+    read = root.read(name, max_bytes=_LARGEST_RULES)
+    return read.data.decode("utf-8", "replace") if isinstance(read, FileRead) else ""
+
+
+def _patterns(line: str) -> Sequence[GitIgnoreSpecPattern]:
+    # A stranger's ignore file must not stop us: `[z-a]` raises `re.error`, `!` alone a pattern
+    # error that is a `ValueError`, sets within sets warn, and many stars in one rule take
+    # pathspec's engine minutes on one long name.
+    stars = line.replace("**/", "").replace("/**", "").count("*")
+    if stars > _MOST_STARS or len(line) > _LONGEST_RULE or _SET_OPERATION.search(line):
+        return ()
+    try:
+        pattern = GitIgnoreSpecPattern(line)
+    except (re.error, ValueError):
+        return ()
+    return () if pattern.include is None else (pattern,)

@@ -1,0 +1,270 @@
+"""Git without the repository's configuration: where its data lie, and a private git dir over them.
+
+A hostile repository can make plain git run programs, whatever flags it is given (filters have no
+flag). So git gets a git dir made by us, with a config that holds nothing, whose HEAD was checked
+and whose refs, index and objects are those of the repository.
+"""
+
+import os
+import re
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["GitData", "PrivateGitDir", "Refused", "locate"]
+
+_LARGEST_POINTER = 64 * 1024
+_MOST_STORES = 5  # git itself follows five
+_HEAD = re.compile(rb"(?:ref: refs/[^\x00-\x20\x7f~^:?*\[\\]{1,1000}|[0-9a-f]{40}|[0-9a-f]{64})\n?")
+_SHA256 = re.compile(rb"^\s*objectformat\s*=\s*sha256\s*$", re.IGNORECASE | re.MULTILINE)
+_WORKTREE = re.compile(rb"^\s*worktree\s*=\s*(.+?)\s*$", re.IGNORECASE | re.MULTILINE)
+# Also what a partial clone or a shared index consists of; each is read by git as it stands.
+_LINKED = ("packed-refs", "shallow")
+
+_ENVIRONMENT = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_LITERAL_PATHSPECS": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_PAGER": "cat",
+    "HOME": "/nonexistent",
+    "LANG": "C.UTF-8",
+}
+
+
+class Refused(Exception):
+    """Git data that is not there or not to be trusted; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class GitData:
+    """Where a repository's data lie; `objects_problem` says why its objects are not read."""
+
+    own: str  # HEAD and index: `.git`, or that of a linked worktree or submodule
+    common: str  # refs, objects and info
+    head: bytes
+    is_sha256: bool
+    objects_problem: str | None
+
+    def must_have_objects(self) -> None:
+        """Go on only where commits can be read.
+
+        Raises:
+            Refused: the object store is not to be trusted.
+        """
+        if self.objects_problem:
+            raise Refused(self.objects_problem)
+
+
+def locate(root: str) -> GitData:
+    """Find and check the git data of a work tree.
+
+    Raises:
+        Refused: there is none, or it leads to data that does not name this work tree.
+    """
+    dot = os.path.join(root, ".git")
+    kind = _kind(dot)
+    if kind is None:
+        raise Refused("not a git work tree")
+    if stat.S_ISDIR(kind):
+        own, common = dot, dot
+        if _kind(os.path.join(own, "commondir")) is not None:
+            raise Refused("git data is refused: '.git' leads to another repository")
+    elif stat.S_ISREG(kind):
+        own, common = _pointed_at(root, dot)
+    else:
+        raise Refused("git data is refused: '.git' is a link or a special file")
+    head = _small(os.path.join(own, "HEAD"))
+    if head is None or not _HEAD.fullmatch(head):
+        raise Refused("git data is refused: HEAD is missing or malformed")
+    if _kind(os.path.join(common, "reftable")) is not None:
+        raise Refused("git history is not available: refs are stored as reftable")
+    for folder in ("refs", "objects"):
+        kind = _kind(os.path.join(common, folder))
+        if kind is None or not stat.S_ISDIR(kind):
+            raise Refused(f"git data is refused: '{folder}' is no folder")
+    config = _small(os.path.join(common, "config")) or b""
+    objects_problem = _objects_problem(os.path.join(common, "objects"), root)
+    return GitData(own, common, head, bool(_SHA256.search(config)), objects_problem)
+
+
+class PrivateGitDir:
+    """A git dir of ours for one work tree, 0700, brought up to date before each use."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._folder: Path | None = None
+
+    def environment(self, data: GitData) -> Mapping[str, str]:
+        """What git must be told so that it sees the repository through our folder."""
+        folder = self._folder or Path(tempfile.mkdtemp(prefix="live-memory-git-"))
+        self._folder = folder
+        (folder / "empty").mkdir(exist_ok=True)
+        (folder / "info").mkdir(exist_ok=True)
+        version = "1\n[extensions]\n\tobjectFormat = sha256" if data.is_sha256 else "0"
+        _write(folder / "config", f"[core]\n\trepositoryFormatVersion = {version}\n".encode())
+        _write(folder / "HEAD", data.head)
+        _write(folder / "info" / "exclude", _small(f"{data.common}/info/exclude") or b"")
+        _link(folder / "refs", f"{data.common}/refs")
+        for name in _LINKED:
+            _link(folder / name, f"{data.common}/{name}")
+        for name in _shared_indexes(data.own):
+            _link(folder / name, f"{data.own}/{name}")
+        objects = "objects" if data.objects_problem is None else None
+        return _ENVIRONMENT | {
+            "GIT_DIR": str(folder),
+            "GIT_WORK_TREE": self._root,
+            "GIT_INDEX_FILE": os.path.join(data.own, "index"),
+            "GIT_OBJECT_DIRECTORY": f"{data.common}/{objects}" if objects else f"{folder}/empty",
+        }
+
+    def close(self) -> None:
+        """Remove the folder."""
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+
+
+def _pointed_at(root: str, dot: str) -> tuple[str, str]:
+    """Follow a `.git` file to a linked worktree's or a submodule's data, if they point back."""
+    text = _small(dot) or b""
+    if not text.startswith(b"gitdir:"):
+        raise Refused("git data is refused: '.git' is no pointer to git data")
+    own = _resolved(root, text[len(b"gitdir:") :])
+    _refuse_strangers(own)
+    common_text = _small(os.path.join(own, "commondir"))
+    if common_text is None:
+        pointer = _WORKTREE.search(_small(os.path.join(own, "config")) or b"")
+        if pointer is None or _resolved(own, pointer[1].strip(b'"')) != root:
+            raise Refused(
+                "git data is refused: '.git' leads to data that does not name this folder"
+            )
+        return own, own
+    common = _resolved(own, common_text)
+    _refuse_strangers(common)
+    back = _small(os.path.join(own, "gitdir"))
+    is_ours = os.path.dirname(own) == os.path.join(common, "worktrees")
+    if not is_ours or back is None or _resolved(own, back) != dot:
+        raise Refused("git data is refused: '.git' leads to data that does not name this folder")
+    return own, common
+
+
+def _resolved(base: str, pointer: bytes) -> str:
+    name = os.fsdecode(pointer.strip())
+    try:
+        return os.path.realpath(os.path.join(base, name), strict=True)
+    except (OSError, ValueError) as problem:
+        raise Refused("git data is refused: a pointer in '.git' leads nowhere") from problem
+
+
+def _refuse_strangers(folder: str) -> None:
+    try:
+        status = os.stat(folder)
+    except OSError as problem:
+        raise Refused("git data is refused: it cannot be read") from problem
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
+        raise Refused("git data is refused: it belongs to another user")
+
+
+def _objects_problem(objects: str, root: str) -> str | None:
+    """Why an object store is not read: parts of it lie elsewhere."""
+    try:
+        for store in _stores(objects, root):
+            if any(entry.is_symlink() for entry in _store_entries(store)):
+                return "git history is refused: its object store holds links"
+    except Refused as problem:
+        return str(problem)
+    except OSError:
+        return "git history is refused: its object store cannot be read"
+    return None
+
+
+def _stores(objects: str, root: str) -> Iterator[str]:
+    """An object store and those it borrows from, each of which must lie in the workspace."""
+    waiting, seen = [objects], {objects}
+    while waiting:
+        store = waiting.pop()
+        yield store
+        alternates = os.path.join(store, "info", "alternates")
+        text = _small(alternates)
+        if text is None and _kind(alternates) is not None:
+            raise Refused("git history is refused: its alternates cannot be read")
+        for line in (text or b"").splitlines():
+            if not line.strip() or line.startswith(b"#"):
+                continue
+            borrowed = _resolved(store, line)
+            if not borrowed.startswith(root + "/") or len(seen) > _MOST_STORES:
+                raise Refused("git history is refused: it borrows objects from outside")
+            if borrowed not in seen:
+                seen.add(borrowed)
+                waiting.append(borrowed)
+
+
+def _store_entries(objects: str) -> Iterator[os.DirEntry[str]]:
+    """The entries of an object store and of its folders (`pack`, `info`, `00` to `ff`)."""
+    with os.scandir(objects) as folders:
+        for folder in folders:
+            yield folder
+            if folder.is_dir(follow_symlinks=False):
+                with os.scandir(folder.path) as entries:
+                    yield from entries
+
+
+def _shared_indexes(own: str) -> Iterator[str]:
+    with suppress(OSError), os.scandir(own) as entries:
+        for entry in entries:
+            if entry.name.startswith("sharedindex.") and entry.is_file(follow_symlinks=False):
+                yield entry.name
+
+
+def _kind(path: str) -> int | None:
+    try:
+        return os.lstat(path).st_mode
+    except OSError:
+        return None
+
+
+def _small(path: str) -> bytes | None:
+    """A small regular file's bytes; nothing when it is anything else."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return None
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return None
+        data = os.read(descriptor, _LARGEST_POINTER + 1)
+        return data if len(data) <= _LARGEST_POINTER else None
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Write a file of ours, in one step for a git that reads meanwhile, if it is not so already."""
+    with suppress(OSError):
+        if path.read_bytes() == data:
+            return
+    descriptor, name = tempfile.mkstemp(dir=path.parent)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+    os.replace(name, path)
+
+
+def _link(path: Path, target: str) -> None:
+    """Point a name of ours at the repository's data; what is missing there is missing here."""
+    with suppress(OSError):
+        if os.readlink(path) == target:
+            return
+    path.unlink(missing_ok=True)
+    path.symlink_to(target)

@@ -1,0 +1,202 @@
+"""Searching lines: ripgrep, where there is one, names the files worth opening; we decide.
+
+Every file is opened by the one opener and every line is matched by the same child program, with
+or without ripgrep, so both give the same result and a file swapped for a link gives nothing.
+"""
+
+import json
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from anyio import create_task_group
+
+from live_memory.adapters.sandbox import matcher
+from live_memory.adapters.sandbox.dialect import Expression
+from live_memory.adapters.sandbox.runner import Command, Programs, Ran, Runner
+from live_memory.core.errors import InvalidRequest, Unavailable
+from live_memory.core.reading.lookup import Match, Matches
+from live_memory.core.reading.names import refusal_of_name
+from live_memory.core.reading.observation import FileRead, ListedFile, Skipped
+from live_memory.core.reading.text import decode, lines_of
+from live_memory.core.values import RelPath
+
+__all__ = ["LARGEST_SEARCHED", "SearchedText", "Searcher", "searchable", "text_of"]
+
+# Larger files are generated: the largest hand-written source in the repositories we measure is
+# 0.6 MB. Line by line they would only push useful matches out of the limit.
+LARGEST_SEARCHED = 4 * 1024 * 1024
+# A caller waits at most 5 s for a search (acceptance S24); what is not searched by then is cut.
+_SEARCH_S, _NARROW_S, _MATCH_S = 3.0, 2.0, 2.0
+# Linux allows 2 MiB of arguments and environment, macOS 1 MiB.
+_ARGUMENT_BYTES = 512 * 1024
+# Enough text for the limit in most searches, little enough to hold; a batch takes 0.1 s.
+_BATCH_BYTES, _BATCH_FILES, _READ_AT_ONCE = 8 * 1024 * 1024, 512, 64
+# A row of the matcher's reply: JSON writes a character in at most 12 bytes.
+_LONGEST_ROW = 12 * matcher.LONGEST_EXCERPT + 64
+
+Read = Callable[[Sequence[str], int], Awaitable[Sequence[FileRead | Skipped]]]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedText:
+    """A file's lines, each ended by LF, as UTF-8."""
+
+    path: RelPath
+    data: bytes
+
+
+def searchable(
+    files: Iterable[ListedFile],
+    *,
+    below: RelPath | None = None,
+    is_named: Callable[[RelPath], bool] | None = None,
+) -> list[RelPath]:
+    """The files that may be searched by name and size, below a folder and named as asked."""
+    prefix = f"{below}/" if below is not None else ""
+    return [
+        listed.path
+        for listed in files
+        if listed.path.text.startswith(prefix)
+        and (is_named is None or is_named(listed.path))
+        and listed.signature.size <= LARGEST_SEARCHED
+        and refusal_of_name(listed.path) is None
+    ]
+
+
+class Searcher:
+    """Finds lines in named files of one workspace."""
+
+    def __init__(self, root: str, runner: Runner, programs: Programs, *, read: Read) -> None:
+        self._root, self._runner, self._programs, self._read = root, runner, programs, read
+
+    async def search(
+        self, names: Sequence[RelPath], expression: Expression, *, limit: int
+    ) -> Matches:
+        """Matching lines of these files, which are in path order.
+
+        Raises:
+            InvalidRequest: the expression takes too long to match.
+            Unavailable: no program can be started.
+        """
+        ends_at = time.monotonic() + _SEARCH_S
+        names = await self._narrowed(names, expression)
+        matches: list[Match] = []
+        waiting = list(reversed(names))
+        while waiting:
+            texts = await self._batch(waiting)
+            if not texts:
+                continue
+            matches += await self._matched(texts, expression, limit=limit + 1 - len(matches))
+            if len(matches) > limit or (waiting and time.monotonic() > ends_at):
+                return Matches(tuple(matches[:limit]), is_cut=True)
+        return Matches(tuple(matches))
+
+    async def _narrowed(
+        self, names: Sequence[RelPath], expression: Expression
+    ) -> Sequence[RelPath]:
+        """The files that may hold a match; all of them when ripgrep cannot say."""
+        if self._programs.rg is None or len(names) < 2:
+            return names
+        batches = list(_by_argument_size(names))
+        results: list[Ran | None] = [None] * len(batches)
+
+        async def narrow(number: int) -> None:
+            results[number] = await self._ripgrep(batches[number], expression)
+
+        async with create_task_group() as tasks:
+            for number in range(len(batches)):
+                tasks.start_soon(narrow, number)
+        kept: list[RelPath] = []
+        for batch, ran in zip(batches, results, strict=True):
+            # 0: matches, 1: none. Anything else, also a file it could not open: look ourselves.
+            if ran is None or ran.code not in (0, 1):
+                kept += batch
+            else:
+                found = frozenset(ran.out.split(b"\0"))
+                kept += [name for name in batch if _argument(name) in found]
+        return kept
+
+    async def _ripgrep(self, names: Sequence[RelPath], expression: Expression) -> Ran:
+        assert self._programs.rg is not None
+        options = ("--no-config", "--no-messages", "--color=never", "--files-with-matches")
+        reading = ("--null", "--text", "--no-ignore", "--hidden", "--case-sensitive")
+        pattern = ("-e", expression.bytes_superset, "--")
+        return await self._runner.run(
+            Command(
+                (self._programs.rg, *options, *reading, *pattern, *(f"./{name}" for name in names)),
+                cwd=self._root,
+                env={"LANG": "C.UTF-8", "HOME": "/nonexistent"},
+                timeout_s=_NARROW_S,
+                max_output=2 * _ARGUMENT_BYTES,
+            )
+        )
+
+    async def _batch(self, waiting: list[RelPath]) -> list[SearchedText]:
+        """Take names from the end of `waiting` until there is enough text to match."""
+        batch: list[SearchedText] = []
+        size = 0
+        while waiting and size < _BATCH_BYTES and len(batch) < _BATCH_FILES:
+            some = [waiting.pop().text for _ in range(min(_READ_AT_ONCE, len(waiting)))]
+            reads = await self._read(some, LARGEST_SEARCHED)
+            texts = [text for text in map(text_of, reads) if text is not None]
+            batch += texts
+            size += sum(len(text.data) for text in texts)
+        return batch
+
+    async def _matched(
+        self, texts: Sequence[SearchedText], expression: Expression, *, limit: int
+    ) -> list[Match]:
+        header = {
+            "pattern": expression.python,
+            "ignore_case": expression.ignore_case,
+            "limit": limit,
+            "sizes": [len(text.data) for text in texts],
+        }
+        ran = await self._runner.run(
+            Command(
+                (self._programs.python, "-I", "-S", "-B", matcher.__file__),
+                cwd="/",
+                stdin=b"\n".join((json.dumps(header).encode(), b"".join(t.data for t in texts))),
+                timeout_s=_MATCH_S,
+                max_output=(limit + 1) * _LONGEST_ROW,
+            )
+        )
+        if ran.is_late or (ran.code or 0) < 0:
+            raise InvalidRequest("the expression takes too long to match: make it more specific")
+        if not ran.is_fine:
+            raise Unavailable("the program that searches did not run: try again")
+        return [
+            Match(texts[number].path, line, excerpt)
+            for number, line, excerpt in json.loads(ran.out)
+        ]
+
+
+def text_of(read: FileRead | Skipped) -> SearchedText | None:
+    """The lines of a file as the rest of the product counts them, ended by LF."""
+    if isinstance(read, Skipped) or read.is_clipped or refusal_of_name(read.path) is not None:
+        return None
+    decoded = decode(read.data)
+    if decoded is None:
+        return None
+    lines = lines_of(decoded.text)
+    return SearchedText(read.path, "\n".join(lines).encode()) if lines else None
+
+
+def _argument(name: RelPath) -> bytes:
+    return b"./" + name.text.encode("utf-8", "surrogateescape")
+
+
+def _by_argument_size(names: Iterable[RelPath]) -> Iterable[list[RelPath]]:
+    batch: list[RelPath] = []
+    size = 0
+    for name in names:
+        # Eight bytes for the pointer, one for the terminator.
+        cost = len(_argument(name)) + 9
+        if batch and size + cost > _ARGUMENT_BYTES:
+            yield batch
+            batch, size = [], 0
+        batch.append(name)
+        size += cost
+    if batch:
+        yield batch
