@@ -1,0 +1,1 @@
+"""The evidence index on disk and in memory."""

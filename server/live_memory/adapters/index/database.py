@@ -1,0 +1,145 @@
+"""The index's file: its tables, who may read it, and what happens when it cannot be read.
+
+Words are kept as an unordered bag for each unit, lines as numbers: no text of the workspace can be
+read back from it but names and signatures of definitions.
+"""
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Lock
+
+from live_memory.core.errors import StoreUnavailable
+
+__all__ = ["Connection", "Damaged", "open_file", "open_memory", "remove"]
+
+# Raised whenever tables, tokens or units change their meaning: an older file is built anew.
+_VERSION = 2
+_SCHEMA = """
+CREATE TABLE file(
+  id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, sha TEXT,
+  size INTEGER NOT NULL, modified_ns INTEGER NOT NULL, changed_ns INTEGER NOT NULL,
+  inode TEXT NOT NULL, device TEXT NOT NULL,
+  first_unit INTEGER, starts BLOB, ends BLOB, lengths BLOB);
+CREATE TABLE definition(
+  file INTEGER NOT NULL, ordinal INTEGER NOT NULL, name TEXT NOT NULL, base TEXT NOT NULL,
+  kind TEXT NOT NULL, start INTEGER NOT NULL, end INTEGER NOT NULL, signature TEXT NOT NULL,
+  PRIMARY KEY(file, ordinal)) WITHOUT ROWID;
+CREATE INDEX definition_base ON definition(base);
+CREATE TABLE word(id INTEGER PRIMARY KEY, key TEXT NOT NULL, units BLOB, counts BLOB);
+CREATE INDEX word_key ON word(key);
+CREATE TABLE use(id INTEGER PRIMARY KEY, key TEXT NOT NULL, files BLOB, lines BLOB);
+CREATE INDEX use_key ON use(key);
+CREATE TABLE counter(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+INSERT INTO counter VALUES('next_unit', 1), ('generation', 0), ('batches', 0);
+"""
+_DAMAGE = frozenset(
+    (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_SCHEMA)
+)
+
+
+class Damaged(Exception):
+    """The file is not what we wrote; it is derived, so it is thrown away and built anew."""
+
+
+class Connection:
+    """One SQLite connection, used by one thread at a time."""
+
+    def __init__(self, raw: sqlite3.Connection) -> None:
+        self._raw = raw
+        self._lock = Lock()
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Run statements on one state of the file; all of them count, or none.
+
+        Raises:
+            Damaged: the file is not a readable index.
+            StoreUnavailable: the file cannot be read or written now.
+        """
+        with self._lock, _translated():
+            self._raw.execute("BEGIN")
+            try:
+                yield self._raw
+            except BaseException:
+                self._raw.rollback()
+                raise
+            self._raw.commit()
+
+    def close(self) -> None:
+        """Close it; harmless when it is closed already."""
+        with self._lock:
+            self._raw.close()
+
+
+def open_memory() -> Connection:
+    """An index that ends with the process."""
+    raw = _connect(":memory:")
+    with _translated():
+        _create(raw)
+    return Connection(raw)
+
+
+def open_file(file: Path) -> Connection:
+    """Open an index, or make an empty one; nobody but the owner can read the file.
+
+    Raises:
+        Damaged: there is a file, and it is not an index of this version.
+        StoreUnavailable: the folder cannot be written.
+    """
+    try:
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+    except OSError as problem:
+        raise StoreUnavailable(_unwritable(problem.strerror or "unknown")) from problem
+    raw = _connect(os.fspath(file))
+    try:
+        with _translated():
+            raw.execute("PRAGMA journal_mode=WAL")
+            # Losing the last update in a power cut costs reading some files again.
+            raw.execute("PRAGMA synchronous=NORMAL")
+            _check_or_create(raw)
+    except BaseException:
+        raw.close()
+        raise
+    return Connection(raw)
+
+
+def remove(file: Path) -> None:
+    """Delete an index with its side files."""
+    for ending in ("", "-wal", "-shm"):
+        Path(f"{file}{ending}").unlink(missing_ok=True)
+
+
+def _connect(name: str) -> sqlite3.Connection:
+    with _translated():
+        return sqlite3.connect(name, isolation_level=None, check_same_thread=False, timeout=10)
+
+
+def _check_or_create(raw: sqlite3.Connection) -> None:
+    version = raw.execute("PRAGMA user_version").fetchone()[0]
+    if version == 0 and raw.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
+        _create(raw)
+    elif version != _VERSION:
+        raise Damaged("another version")
+    elif raw.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+        raise Damaged("quick check failed")
+
+
+def _create(raw: sqlite3.Connection) -> None:
+    raw.executescript(f"BEGIN;{_SCHEMA}PRAGMA user_version={_VERSION};COMMIT;")
+
+
+@contextlib.contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.DatabaseError as problem:
+        if getattr(problem, "sqlite_errorcode", None) in _DAMAGE:
+            raise Damaged(str(problem)) from problem
+        raise StoreUnavailable(_unwritable(str(problem))) from problem
+
+
+def _unwritable(why: str) -> str:
+    return f"The index cannot be used ({why}). Check the data folder's space and permissions."

@@ -1,0 +1,158 @@
+"""The evidence index in one SQLite file: derived, disposable, only for its owner's eyes."""
+
+import sqlite3
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Self, TypeVar
+
+import anyio.to_thread
+
+from live_memory.adapters.index import reading
+from live_memory.adapters.index.database import (
+    Connection,
+    Damaged,
+    open_file,
+    open_memory,
+    remove,
+)
+from live_memory.adapters.index.digest import digest
+from live_memory.adapters.index.searching import search
+from live_memory.adapters.index.writing import write
+from live_memory.core.errors import StoreUnavailable
+from live_memory.core.evidence.places import Candidates, Definition, Place, Terms
+from live_memory.core.evidence.words import base_name
+from live_memory.core.reading.observation import Observation
+from live_memory.core.values import RelPath, StatSignature
+
+__all__ = ["SqliteIndex"]
+
+_FILE = "index.sqlite"
+T = TypeVar("T")
+Query = Callable[[sqlite3.Connection, reading.Holdings], T]
+
+
+class SqliteIndex:
+    """One writer and one reader, so that searching goes on while an update runs."""
+
+    def __init__(self, file: Path | None, reader: Connection, writer: Connection) -> None:
+        self._file = file
+        self._reader, self._writer = reader, writer
+        self._held: reading.Holdings | None = None
+        self._repair = Lock()
+
+    @classmethod
+    async def open(cls, folder: Path) -> Self:
+        """Open the index in a folder that exists; a file that cannot be read is built anew.
+
+        Raises:
+            StoreUnavailable: the folder cannot be written.
+        """
+        file = folder / _FILE
+        return cls(file, *await anyio.to_thread.run_sync(_open_twice, file))
+
+    @classmethod
+    def in_memory(cls) -> Self:
+        """An index that ends with the process."""
+        connection = open_memory()
+        return cls(None, connection, connection)
+
+    async def known(self) -> Mapping[RelPath, StatSignature]:
+        """Every file that was offered, also those that gave no text, as it was then."""
+        return await self._ask(lambda db, _held: reading.known(db))
+
+    async def update(
+        self,
+        observed: Sequence[Observation],
+        *,
+        textless: Mapping[RelPath, StatSignature],
+        gone: Collection[RelPath],
+    ) -> None:
+        """Take in new versions, remember files without text, drop what is gone; all or nothing."""
+
+        def apply() -> None:
+            digests = [digest(observation) for observation in observed]
+            with self._writer.transaction() as db:
+                write(db, digests, textless, gone)
+
+        await self._repairing(apply)
+
+    async def search(self, terms: Terms, *, limit: int) -> Candidates:
+        """Rank places for a question: at most `limit` files, and the best units in them."""
+        return await self._ask(lambda db, held: search(db, held, terms, limit=limit))
+
+    async def definitions(self, name: str) -> Sequence[Definition]:
+        """Where a name is defined: by its last part, and by the whole where it is qualified."""
+
+        def find(db: sqlite3.Connection, held: reading.Holdings) -> Sequence[Definition]:
+            found = [d for _, d in reading.definitions_named(db, held, base_name(name))]
+            exact = [d for d in found if d.name == name or d.name.endswith(f".{name}")]
+            return tuple(exact or found)
+
+        return await self._ask(find)
+
+    async def references(self, name: str) -> Sequence[Place]:
+        """The lines on which a name is used, its definitions aside."""
+        return await self._ask(lambda db, held: tuple(reading.uses_of(db, held, base_name(name))))
+
+    async def outline(self, path: RelPath) -> Sequence[Definition]:
+        """The definitions in a file, in order."""
+
+        def find(db: sqlite3.Connection, held: reading.Holdings) -> Sequence[Definition]:
+            number = next((f.id for f in held.files.values() if f.path == path), None)
+            return () if number is None else tuple(reading.outline_of(db, held, number))
+
+        return await self._ask(find)
+
+    async def aclose(self) -> None:
+        """Close the files on disk."""
+        await anyio.to_thread.run_sync(self._close)
+
+    async def _ask(self, query: Query[T]) -> T:
+        def run() -> T:
+            with self._reader.transaction() as db:
+                self._held = held = reading.holdings(db, self._held)
+                return query(db, held)
+
+        return await self._repairing(run)
+
+    async def _repairing(self, work: Callable[[], T]) -> T:
+        """Run blocking work; when the file turns out damaged, once more on an empty one."""
+
+        def attempt() -> T:
+            before = self._writer
+            try:
+                return work()
+            except (Damaged, StoreUnavailable) as problem:
+                self._start_anew(before, problem)
+                return work()
+
+        return await anyio.to_thread.run_sync(attempt)
+
+    def _start_anew(self, before: Connection, problem: Damaged | StoreUnavailable) -> None:
+        """Replace a damaged file, unless somebody has done so since."""
+        with self._repair:
+            if self._writer is not before:
+                return
+            if not isinstance(problem, Damaged):
+                raise problem
+            self._close()
+            self._held = None
+            if self._file is None:
+                self._reader = self._writer = open_memory()
+            else:
+                remove(self._file)
+                self._reader, self._writer = _open_twice(self._file)
+
+    def _close(self) -> None:
+        self._reader.close()
+        self._writer.close()
+
+
+def _open_twice(file: Path) -> tuple[Connection, Connection]:
+    try:
+        writer = open_file(file)
+    except Damaged:
+        remove(file)
+        writer = open_file(file)
+    return open_file(file), writer

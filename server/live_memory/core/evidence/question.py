@@ -1,0 +1,104 @@
+"""What a question is about: weighted words, and the names, paths and texts it mentions."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from live_memory.core.evidence.places import Terms
+from live_memory.core.evidence.words import (
+    identifiers,
+    is_compound,
+    stem,
+    tokens,
+    unique,
+)
+
+__all__ = ["asked_for_uses", "terms_of"]
+
+# Words of English and words for asking about code: they are everywhere and point nowhere.
+_ENGLISH = """
+a about above after all also an and any are as at be because been before being below between both
+but by can could did do does doing done down during each either else etc ever every few for from
+further get gets give given gives go goes had has have having he her here hers him his how i if in
+into is it its itself just kind let like made make makes many may me might more most much must my
+need needs neither no nor not now of off on once one only or other our out over own part per please
+rather same shall she should show since so some such take takes tell than that the their them then
+there these they this those through to too two under until up upon us use used uses using very via
+was we were what when where whether which while who whom whose why will with within without would
+you your
+"""
+_ASKING = """
+actual architectural architecture aspect behavior behaviour codebase concern decision design
+determine different ensure ensures exactly exist exists explain find happen happens implication
+implications involved kind mechanism mechanisms project purpose question reason relate related
+relationship relationships repository responsibility role serve serves significance specific
+specifically work works code implement implemented implementation describe difference
+"""
+_STOPWORDS = frozenset(stem(word) for word in (_ENGLISH + _ASKING).split())
+
+_QUOTED = re.compile(r"`([^`\n]{2,80})`|\"([^\"\n]{2,80})\"|(?<!\w)'([^'\n]{2,80})'(?!\w)")
+_DOTTED = re.compile(r"\b[A-Za-z_$][\w$]+(?:(?:\.|::|#)[A-Za-z_$][\w$]+)+|\b[a-z]\.[A-Z]\w+")
+_PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)+|\b[\w-]+\.(?:[a-z]{1,4}|toml|yaml|json|lock)\b")
+_NAME = r"[`'\"]?(?P<name>[A-Za-z_$][\w$.:]*\w)(?:\(\))?[`'\"]?"
+_ASKS_FOR_USES = (
+    re.compile(
+        rf"\b(?:what|who|which|where)\b.{{0,40}}\b(?:calls?|invokes?|uses|imports?)\s+{_NAME}",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        rf"\b(?:callers?|users?|usages?|uses|references?|calls)\s+(?:of|to)\s+{_NAME}",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        rf"\b(?:where|from where|by whom)\s+(?:is|are|does)\s+{_NAME}\s+(?:\w+\s+)?"
+        r"(?:called|used|invoked|referenced|imported)\b",
+        re.IGNORECASE,
+    ),
+)
+# A question of several lines is an issue or a log: its first line says what it is about.
+_LONG, _HEADLINE_COUNTS = 300, 3
+_MOST_TERMS = 120
+
+
+def terms_of(question: str) -> Terms:
+    """Weigh the words of a question and list the names it mentions."""
+    counts: Counter[str] = Counter()
+    for word in _words(question):
+        counts[word] += 1
+    headline, _, rest = question.partition("\n")
+    if rest.strip() and len(question) > _LONG:
+        for word in _words(headline):
+            counts[word] += _HEADLINE_COUNTS - 1
+    weighted = [(word, 1 + math.log(count)) for word, count in counts.items()]
+    # What is said often is what it is about; the cap bounds the work a pasted log can cause.
+    strongest = sorted(weighted, key=lambda pair: -pair[1])[:_MOST_TERMS]
+    return Terms(tuple(strongest), unique(_names(question)))
+
+
+def asked_for_uses(question: str) -> str | None:
+    """The name whose callers, users or importers are asked for, if that is the question."""
+    for pattern in _ASKS_FOR_USES:
+        found = pattern.search(question)
+        if found and stem(found["name"].lower()) not in _STOPWORDS:
+            return found["name"]
+    return None
+
+
+def _words(text: str) -> Iterator[str]:
+    for token in tokens(text):
+        if token not in _STOPWORDS and len(token) > 1:
+            yield token
+
+
+def _names(question: str) -> Iterator[str]:
+    """What is written as a name: in code's spelling, quoted, dotted, or as a path."""
+    for found in _QUOTED.finditer(question):
+        yield next(group for group in found.groups() if group)
+    yield from _PATH.findall(question)
+    yield from _DOTTED.findall(question)
+    for word in identifiers(question):
+        if is_compound(word) or (word.isupper() and len(word) > 2):
+            yield word
+    for word in re.findall(r"\b[A-Za-z_]\w{2,}(?=\()", question):
+        yield word

@@ -1,0 +1,63 @@
+"""Whether what was found is about the question at all, and what of it is nowhere to be found."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from live_memory.core.evidence.places import Evidence, OpenedFile, Terms
+from live_memory.core.evidence.words import base_name, tokens, unique, vocabulary, words_of
+
+__all__ = ["Standing", "Support", "support"]
+
+# The share of a question, by worth of words, that the best file holds. Of 190 questions (17 words
+# that count on average) 4 in 100 stay below the second figure in their own repository, 38 in 100
+# in another. In a short question every word counts, so more of them must be there.
+_SHORT_QUESTION, _SHORT_ENOUGH = 6, 0.45
+_LONG_ENOUGH, _LONG_SOME = 0.3, 0.15
+_FILES_JUDGED = 3
+
+
+class Standing(StrEnum):
+    """How far the best file is about the question."""
+
+    ENOUGH = "enough"
+    THIN = "thin"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """What of a question there is, and the names in it that occur nowhere."""
+
+    standing: Standing
+    unknown: tuple[str, ...]
+
+
+def support(question: str, terms: Terms, evidence: Evidence) -> Support:
+    """Compare what was asked with what the best files hold."""
+    worth = evidence.candidates.worth
+    rarest = max(worth.values(), default=1.0)
+    asked = sum(worth.get(word, rarest * weight) for word, weight in terms.weights)
+    share = max(
+        (_held(file, worth) / asked for file in evidence.best[:_FILES_JUDGED] if asked), default=0.0
+    )
+    standing = _standing(share, len(terms.weights))
+    words = words_of(question)
+    # Every question has words that no code has; one that is written as a name should be there.
+    written = [word for at, word in enumerate(words) if at and word[0].isupper()]
+    sought = [*terms.names, *(words if standing is Standing.NONE else written)]
+    absent = {word for word, _ in terms.weights if word not in worth}
+    return Support(standing, unique(n for n in sought if absent & set(tokens(base_name(n))[:1])))
+
+
+def _standing(share: float, words: int) -> Standing:
+    if words <= _SHORT_QUESTION:
+        return Standing.ENOUGH if share >= _SHORT_ENOUGH else Standing.NONE
+    if share >= _LONG_ENOUGH:
+        return Standing.ENOUGH
+    return Standing.THIN if share >= _LONG_SOME else Standing.NONE
+
+
+def _held(file: OpenedFile, worth: Mapping[str, float]) -> float:
+    words = vocabulary(file.path.text) | vocabulary("\n".join(file.lines))
+    return sum(value for word, value in worth.items() if word in words)

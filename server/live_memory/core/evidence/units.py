@@ -1,0 +1,84 @@
+"""A file cut into stretches short enough to show and long enough to mean something."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from live_memory.core.evidence.outline import indent_of
+from live_memory.core.evidence.places import Definition, DefinitionKind
+from live_memory.core.evidence.words import tokens
+from live_memory.core.values import RelPath
+
+__all__ = ["Unit", "cut", "enclosing", "weigh"]
+
+# More lines dilute a unit's words, fewer tear a function apart (evidence-notes.md, item 2).
+_LONGEST_UNIT = 25
+_DEEPEST_CUT = 4  # columns: methods of a class, not functions within them
+# What a definition is called says more than what is written in it.
+_NAME_COUNTS, _PATH_COUNTS = 3, 1
+_ABOVE = re.compile(r"^\s*(?:@|#|//|/\*|\*|--|\[[A-Z]\w*)")
+_LONGEST_LINE = 2_000  # the rest of a longer line is data
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Lines `start` to `end` of a file and the definition they are part of."""
+
+    start: int
+    end: int
+    definition: Definition | None
+
+
+def cut(lines: Sequence[str], definitions: Sequence[Definition]) -> tuple[Unit, ...]:
+    """Cut where definitions begin, together with what is written right above them."""
+    borders = {0, len(lines)}
+    for definition in definitions:
+        at = definition.place.start - 1
+        is_body = definition.kind is not DefinitionKind.VALUE
+        if is_body and at < len(lines) and indent_of(lines[at]) <= _DEEPEST_CUT:
+            borders.add(_with_what_is_above(lines, at))
+    edges = sorted(borders)
+    units: list[Unit] = []
+    for begin, end in pairwise(edges):
+        for at in range(begin, end, _LONGEST_UNIT):
+            last = min(at + _LONGEST_UNIT, end)
+            if any(line.strip() for line in lines[at:last]):
+                owner = enclosing(definitions, _first_line_within(definitions, at, last))
+                units.append(Unit(at + 1, last, owner))
+    return tuple(units)
+
+
+def enclosing(definitions: Sequence[Definition], line: int) -> Definition | None:
+    """The innermost definition around a line, values aside."""
+    best: Definition | None = None
+    for definition in definitions:
+        if definition.place.start > line:
+            break
+        if line <= definition.place.end and definition.kind is not DefinitionKind.VALUE:
+            best = definition
+    return best
+
+
+def weigh(path: RelPath, lines: Sequence[str], unit: Unit) -> Mapping[str, int]:
+    """How often each word counts for a unit: its lines, its name, its path."""
+    text = "\n".join(line[:_LONGEST_LINE] for line in lines[unit.start - 1 : unit.end])
+    words = tokens(text)
+    if unit.definition is not None:
+        words += tokens(unit.definition.name) * _NAME_COUNTS
+    return Counter(words + tokens(path.text) * _PATH_COUNTS)
+
+
+def _with_what_is_above(lines: Sequence[str], at: int) -> int:
+    while at > 0 and _ABOVE.match(lines[at - 1]):
+        at -= 1
+    return at
+
+
+def _first_line_within(definitions: Sequence[Definition], begin: int, end: int) -> int:
+    """The line that tells whose a unit is: where a definition begins in it, else its first."""
+    for definition in definitions:
+        if begin < definition.place.start <= end and definition.kind is not DefinitionKind.VALUE:
+            return definition.place.start
+    return begin + 1

@@ -1,0 +1,133 @@
+"""Which names a file uses, and who uses a name, as the lines say now."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from live_memory.core.evidence.docs import spoken_lines
+from live_memory.core.evidence.places import Definition, OpenedFile, Place
+from live_memory.core.evidence.ranking import is_test
+from live_memory.core.evidence.shapes import is_code
+from live_memory.core.evidence.units import enclosing
+from live_memory.core.evidence.words import base_name, is_compound
+from live_memory.core.values import RelPath
+
+__all__ = [
+    "Use",
+    "in_reading_order",
+    "is_definition_of",
+    "is_import",
+    "names_on",
+    "names_used",
+    "uses_of",
+]
+
+# Names as only code writes them, and any name that is called.
+_USE = re.compile(r"(?<![\w$])([A-Za-z_$][\w$]{2,})(?=(\s?\()|(?![\w$]))")
+_IMPORT = re.compile(
+    r"\s*(?:import\b|from\s+[\w.]+\s+import\b|export\b.*\bfrom\b|(?:pub\s+)?use\s+\w|"
+    r"#\s*include\b|(?:(?:const|let|var)\s[^=]*=\s*)?require(?:_relative)?\b)"
+)
+_STRING = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`")
+_MENTION = re.compile(r"((?:\w+(?:\([^()]*\))?\.)*)\b([A-Za-z_$][\w$]*)(\()?")
+# A property of Python is named again where it is set.
+_NAMED_AGAIN = re.compile(r"^\s*@\w+\.(?:setter|getter|deleter)\b")
+_LONGEST_LINE = 1_000  # longer ones are data
+_LONGEST_COMMENT = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One line that uses a name, the definition it stands in, and whether it only imports it."""
+
+    place: Place
+    within: Definition | None
+    is_import: bool
+
+
+def is_import(line: str) -> bool:
+    """Whether a line brings in names from elsewhere."""
+    return _IMPORT.match(line) is not None
+
+
+def names_used(lines: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """Each name that is called, imported or written as only code writes one; once a line."""
+    for number, line in enumerate(lines, 1):
+        if len(line) > _LONGEST_LINE:
+            continue
+        imports = is_import(line)
+        seen = set()
+        for name, call in _USE.findall(line):
+            is_telling = imports or call or "_" in name or not name.islower()
+            if is_telling and name not in seen:
+                seen.add(name)
+                yield name, number
+
+
+def in_reading_order(
+    places: Sequence[Place], near: Sequence[RelPath], definitions: Sequence[Definition]
+) -> tuple[Place, ...]:
+    """Programs before tests before prose, files that are open anyway first, no definition."""
+    own = {(d.place.path, d.place.start) for d in definitions}
+    rank = {path: at for at, path in enumerate(near)}
+
+    def order(place: Place) -> tuple[bool, bool, int, RelPath, int]:
+        path = place.path
+        return (not is_code(path), is_test(path), rank.get(path, len(rank)), path, place.start)
+
+    return tuple(sorted((p for p in places if (p.path, p.start) not in own), key=order))
+
+
+def uses_of(
+    name: str, places: Sequence[Place], files: Mapping[RelPath, OpenedFile]
+) -> tuple[Use, ...]:
+    """The places whose line, as it is now, uses the name in code."""
+    word = re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])")
+    found = []
+    for place in places:
+        file = files.get(place.path)
+        if file is None or not is_code(place.path) or place.start > len(file.lines):
+            continue
+        line = file.lines[place.start - 1]
+        imports = is_import(line)
+        if _NAMED_AGAIN.match(line) or not word.search(line if imports else _unquoted(line)):
+            continue
+        within = enclosing(file.outline, place.start)
+        if not _is_head(name, within, place) and not _is_spoken(file, within, place.start):
+            found.append(Use(place, within, imports))
+    return tuple(found)
+
+
+def names_on(lines: Sequence[str]) -> Iterator[tuple[str, bool]]:
+    """The names on lines that may be defined elsewhere in the workspace: called, or as code's.
+
+    The second says whether it stands on its own or on `self`, not on some other object.
+    """
+    for line in lines:
+        for found in _MENTION.finditer(_unquoted(line)):
+            owner, name, call = found.groups()
+            if len(name) > 2 and (call or is_compound(name) or name.isupper()):
+                yield name, owner in ("", "self.", "this.", "cls.")
+
+
+def is_definition_of(file: OpenedFile, definition: Definition) -> bool:
+    """Whether the file as it is now defines it there."""
+    start = definition.place.start
+    name = base_name(definition.name)
+    rows = file.lines[start - 1 : start + 11]
+    return definition.place.end <= len(file.lines) and any(name in row for row in rows)
+
+
+def _unquoted(line: str) -> str:
+    return _STRING.sub("", line)
+
+
+def _is_head(name: str, within: Definition | None, place: Place) -> bool:
+    """Whether the line is the head of a definition of that name."""
+    is_first = within is not None and within.place.start == place.start
+    return is_first and within is not None and base_name(within.name) == name
+
+
+def _is_spoken(file: OpenedFile, within: Definition | None, line: int) -> bool:
+    first = within.place.start if within else max(1, line - _LONGEST_COMMENT)
+    return line in spoken_lines(file.lines, first, line)
