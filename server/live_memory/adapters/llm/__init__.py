@@ -1,0 +1,1 @@
+"""Models behind one port; provider quirks live here and nowhere else."""

@@ -1,0 +1,100 @@
+"""Where a model is, and what its endpoint taught us while we used it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from live_memory.adapters.llm.catalogue import Prices
+from live_memory.core.errors import InvalidRequest
+
+__all__ = ["Credential", "Echo", "Endpoints", "HeaderStyle", "Lessons", "Target"]
+
+
+class HeaderStyle(StrEnum):
+    """How a key travels."""
+
+    BEARER = "bearer"
+    X_API_KEY = "x-api-key"
+
+
+class Echo(StrEnum):
+    """Whether an endpoint wants a model's reasoning back on its turns with tool calls (C35)."""
+
+    AS_GIVEN = "as given"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """A key and how it travels; its text is never shown."""
+
+    secret: str = field(repr=False)
+    style: HeaderStyle = HeaderStyle.BEARER
+
+    def __post_init__(self) -> None:
+        if not self.secret.strip() or not self.secret.isascii() or not self.secret.isprintable():
+            raise InvalidRequest("setting 'api_key' is blank or holds characters no key has")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A model at a base URL, as a person's own configuration names them.
+
+    `prices` and `context_tokens` win over the catalogue; `extra_body` goes into every request.
+    """
+
+    base_url: str
+    model: str
+    credential: Credential | None = None
+    prices: Prices | None = None
+    context_tokens: int | None = None
+    extra_body: Mapping[str, object] = field(default_factory=dict)
+    is_subscription: bool = False
+
+    def __post_init__(self) -> None:
+        url = urlsplit(self.base_url)
+        if url.scheme not in ("http", "https") or not url.hostname:
+            raise InvalidRequest("setting 'base_url' is not a web address")
+        if url.username or url.password or url.query or url.fragment:
+            raise InvalidRequest("setting 'base_url' may hold no credentials, query or fragment")
+        if url.scheme == "http" and not _is_loopback(url.hostname):
+            raise InvalidRequest("setting 'base_url' must use https, except on this machine")
+
+
+@dataclass(slots=True)
+class Lessons:
+    """What a model's endpoint taught us; only the adapter of that endpoint writes it.
+
+    `tokens_per_estimated` is the largest share of our estimate that the endpoint ever counted.
+    """
+
+    refused_fields: set[str] = field(default_factory=set)
+    has_tools: bool = True
+    enforces_schema: bool = True
+    has_system_role: bool = True
+    echo: Echo = Echo.AS_GIVEN
+    was_echo_flipped: bool = False
+    output_limit: int | None = None
+    context_tokens: int | None = None
+    tokens_per_estimated: float | None = None
+
+
+class Endpoints:
+    """The lessons of this process, so that a changed setting does not make us learn again."""
+
+    def __init__(self) -> None:
+        self._lessons: dict[tuple[str, str], Lessons] = {}
+
+    def lessons(self, target: Target) -> Lessons:
+        """What is known of this model there; the same object every time."""
+        return self._lessons.setdefault((target.base_url.rstrip("/"), target.model), Lessons())
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

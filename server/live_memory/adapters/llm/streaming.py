@@ -1,0 +1,213 @@
+"""A language model over HTTP: asks, listens, learns from refusals and asks again."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
+from importlib import import_module
+from typing import Protocol
+
+import anyio
+import httpx2
+
+from live_memory.adapters.llm import catalogue
+from live_memory.adapters.llm.endpoint import Lessons, Target
+from live_memory.adapters.llm.wire.complaints import Complaint, cleaned, error_of
+from live_memory.adapters.llm.wire.draft import Draft
+from live_memory.adapters.llm.wire.event_stream import EventReader, ServerEvent, StreamBroken
+from live_memory.adapters.llm.wire.lessons import learn, refuses_tools
+from live_memory.adapters.llm.wire.transport import http_client
+from live_memory.adapters.llm.wire.verdict import Said, judged
+from live_memory.core.companion.chat import Abilities, ModelReply, ModelRequest
+from live_memory.core.errors import (
+    ModelLacksTools,
+    ModelOverloaded,
+    ModelRefused,
+    ModelUnavailable,
+    ModelUnreachable,
+    PromptTooLong,
+)
+from live_memory.ports import LanguageModel
+
+__all__ = ["Connection", "Dialect", "EventSink", "StreamingModel"]
+
+# Each lesson leaves out or changes one thing, so this many are more than any endpoint can teach.
+_MOST_LESSONS = 8
+# A moment for the end of a finished stream, so that its connection can be used again.
+_DRAIN_S = 0.2
+_LONGEST_NAME = 200
+
+
+class EventSink(Protocol):
+    """Takes a provider's events into a draft."""
+
+    def take(self, event: ServerEvent) -> str: ...
+
+    def take_body(self, body: str) -> str: ...
+
+
+class Connection(Protocol):
+    """A provider's SDK at one target, its own retries off."""
+
+    def open(self, payload: dict[str, object]) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        """Send a request and give the bytes of the reply; SDK errors become a `Complaint`."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Dialect(Protocol):
+    """How a provider is spoken to."""
+
+    def connect(self, target: Target, http: httpx2.AsyncClient) -> Connection:
+        """Import the SDK and make its client, in a worker thread: the import takes a second."""
+        ...
+
+    def payload(
+        self, request: ModelRequest, target: Target, lessons: Lessons
+    ) -> dict[str, object]: ...
+
+    def sink(self, draft: Draft) -> EventSink: ...
+
+
+class StreamingModel:
+    """A `LanguageModel` at one endpoint; never retries what did not teach it anything."""
+
+    def __init__(self, dialect: Dialect, target: Target, lessons: Lessons) -> None:
+        self._dialect = dialect
+        self._target = target
+        self._lessons = lessons
+        self._connection: Connection | None = None
+
+    @property
+    def abilities(self) -> Abilities:
+        """What is known of the model, including what its endpoint taught us."""
+        known = self._target.context_tokens or catalogue.context_tokens(self._target.model)
+        return Abilities(
+            model=self._target.model,
+            context_tokens=min(known, self._lessons.context_tokens or known),
+            has_tools=self._lessons.has_tools,
+            enforces_schema=self._lessons.enforces_schema,
+            is_subscription=self._target.is_subscription,
+        )
+
+    def conversation(self) -> AbstractAsyncContextManager[LanguageModel]:
+        """An endpoint holds nothing for a question."""
+        return nullcontext(self)
+
+    async def complete(
+        self, request: ModelRequest, *, heard: Callable[[str], None] | None = None
+    ) -> ModelReply:
+        """Ask once, and again only when the endpoint's refusal taught us to ask differently.
+
+        Raises:
+            ModelUnavailable: there is no usable reply; the subclass says what helps.
+        """
+        if request.tools and not self._lessons.has_tools:
+            raise ModelLacksTools(f"Model {self._target.model!r} takes no tools there.")
+        connection = await self._connected()
+        for _ in range(_MOST_LESSONS):
+            payload = self._dialect.payload(request, self._target, self._lessons)
+            draft = Draft.within(request.max_output_tokens)
+            try:
+                await self._listen(connection, payload, draft, heard or _unheard)
+            except Complaint as complaint:
+                self._take_to_heart(complaint, payload)
+                continue
+            return self._reply(judged(draft, request, self._lessons), draft)
+        raise ModelRefused("The endpoint found something new to refuse too many times.")
+
+    async def aclose(self) -> None:
+        """Close connections."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.close()
+
+    async def _connected(self) -> Connection:
+        if self._connection is None:
+            made = await anyio.to_thread.run_sync(self._connect, abandon_on_cancel=True)
+            # Another question may have connected meanwhile; an unused client holds nothing.
+            if self._connection is None:
+                self._connection = made
+        return self._connection
+
+    def _connect(self) -> Connection:
+        import_module("genai_prices")
+        return self._dialect.connect(self._target, http_client(self._target))
+
+    async def _listen(
+        self,
+        connection: Connection,
+        payload: dict[str, object],
+        draft: Draft,
+        heard: Callable[[str], None],
+    ) -> None:
+        try:
+            async with connection.open(payload) as chunks:
+                await self._read(chunks, draft, heard)
+        except (httpx2.TransportError, StreamBroken) as problem:
+            self._broke(draft, ModelUnreachable(f"The connection failed: {_words(problem)}"))
+        except Complaint as complaint:
+            error = error_of(complaint, secrets=self._secrets)
+            if not draft.spoken.text or not isinstance(error, ModelOverloaded | ModelUnreachable):
+                raise
+
+    async def _read(
+        self, chunks: AsyncIterator[bytes], draft: Draft, heard: Callable[[str], None]
+    ) -> None:
+        reader, sink = EventReader(), self._dialect.sink(draft)
+        async for chunk in chunks:
+            for event in reader.feed(chunk):
+                if shown := sink.take(event):
+                    heard(shown)
+            if draft.spoken.is_full:
+                return
+            if draft.is_complete:
+                with anyio.move_on_after(_DRAIN_S):
+                    async for _ in chunks:
+                        pass
+                return
+        for event in reader.feed(b"\n\n"):
+            if shown := sink.take(event):
+                heard(shown)
+        if reader.body is not None and (shown := sink.take_body(reader.body)):
+            heard(shown)
+
+    def _broke(self, draft: Draft, error: ModelUnavailable) -> None:
+        """A reply that broke off keeps its text, and is `CUT` because nothing ended it."""
+        if not draft.spoken.text:
+            raise error
+        draft.stop = None
+
+    def _take_to_heart(self, complaint: Complaint, payload: dict[str, object]) -> None:
+        error = error_of(complaint, secrets=self._secrets)
+        if isinstance(error, PromptTooLong):
+            if error.limit_tokens:
+                self._lessons.context_tokens = error.limit_tokens
+            raise error
+        if "tools" in payload and refuses_tools(complaint):
+            self._lessons.has_tools = False
+            raise ModelLacksTools(f"Model {self._target.model!r} takes no tools there: {error}")
+        if not learn(complaint, payload, self._lessons):
+            raise error
+
+    def _reply(self, said: Said, draft: Draft) -> ModelReply:
+        model = cleaned(draft.model)[:_LONGEST_NAME] or self._target.model
+        return ModelReply(said.turn, said.stop, said.usage, model, self._cost(said))
+
+    def _cost(self, said: Said) -> float | None:
+        if self._target.is_subscription:
+            return None
+        if self._target.prices is not None:
+            return self._target.prices.cost_usd(said.usage)
+        return catalogue.cost_usd(said.usage, self._target.model, base_url=self._target.base_url)
+
+    @property
+    def _secrets(self) -> tuple[str, ...]:
+        return (self._target.credential.secret,) if self._target.credential else ()
+
+
+def _words(problem: Exception) -> str:
+    return cleaned(str(problem)) or type(problem).__name__
+
+
+def _unheard(_text: str) -> None:
+    """Nobody listens."""

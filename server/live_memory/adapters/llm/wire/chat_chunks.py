@@ -1,0 +1,125 @@
+"""Chat Completions chunks into a draft: native calls, both ways of counting cached tokens."""
+
+import json
+from collections.abc import Mapping
+
+from live_memory.adapters.llm.wire import loose
+from live_memory.adapters.llm.wire.complaints import Complaint
+from live_memory.adapters.llm.wire.draft import Draft, DraftCall
+from live_memory.adapters.llm.wire.event_stream import ServerEvent, StreamBroken
+from live_memory.core.companion.chat import ReplyStop
+
+__all__ = ["ChatChunks"]
+
+_STOPS = {
+    "length": ReplyStop.LENGTH,
+    "max_tokens": ReplyStop.LENGTH,
+    "content_filter": ReplyStop.REFUSED,
+    "tool_calls": ReplyStop.TOOL_CALLS,
+    "function_call": ReplyStop.TOOL_CALLS,
+}
+
+
+class ChatChunks:
+    """Reads the events of one reply into its draft."""
+
+    def __init__(self, draft: Draft) -> None:
+        self._draft = draft
+        self._by_index: dict[int, DraftCall] = {}
+        self._reasoning: list[str] = []
+
+    def take(self, event: ServerEvent) -> str:
+        """Take the next event and give what may be shown of it.
+
+        Raises:
+            Complaint: the endpoint reported an error inside the stream.
+            StreamBroken: the event is no JSON object.
+        """
+        if event.data.strip() == "[DONE]":
+            self._draft.is_complete = True
+            return ""
+        chunk = loose.parse(event.data)
+        if not isinstance(chunk, dict):
+            raise StreamBroken("an event is no JSON object")
+        return self._take(chunk)
+
+    def take_body(self, body: str) -> str:
+        """Take a reply that came whole, from an endpoint that does not stream.
+
+        Raises:
+            Complaint: it is an error.
+            StreamBroken: it is no reply at all.
+        """
+        whole = loose.parse(body)
+        if not isinstance(whole, dict) or not ("choices" in whole or "error" in whole):
+            raise StreamBroken("the reply is neither an event stream nor JSON; check 'base_url'")
+        shown = self._take(whole)
+        self._draft.is_complete = True
+        return shown
+
+    def _take(self, chunk: Mapping[str, object]) -> str:
+        if chunk.get("error"):
+            raise Complaint(0, json.dumps({"error": chunk["error"]}), {})
+        self._draft.model = loose.string(chunk.get("model")) or self._draft.model
+        self._count(chunk.get("usage") or loose.mapping_in(chunk, "x_groq", "usage"))
+        choices = loose.items(chunk.get("choices"))
+        choice = loose.mapping(choices[0]) if choices else {}
+        shown = self._hear(loose.mapping(choice.get("delta") or choice.get("message")))
+        self._stop(loose.string(choice.get("finish_reason")))
+        return shown
+
+    def _hear(self, delta: Mapping[str, object]) -> str:
+        for field in ("reasoning_content", "reasoning"):
+            if piece := loose.string(delta.get(field)):
+                self._reasoning.append(piece)
+                self._draft.echo["reasoning_content"] = "".join(self._reasoning)
+                break
+        for part in loose.items(delta.get("tool_calls")):
+            self._call(loose.mapping(part))
+        if refusal := loose.string(delta.get("refusal")):
+            self._draft.stop = ReplyStop.REFUSED
+            return self._draft.spoken.add(refusal)
+        return self._draft.spoken.add(_content(delta.get("content")))
+
+    def _call(self, part: Mapping[str, object]) -> None:
+        function = loose.mapping(part.get("function"))
+        call_id, name = loose.string(part.get("id")), loose.string(function.get("name"))
+        index = loose.count(part.get("index")) if "index" in part else len(self._by_index) - 1
+        call = self._by_index.get(index)
+        # Some endpoints give every call the same index, or none, and tell them apart by id.
+        if call is None or (call_id and call.id and call_id != call.id):
+            index = index if index not in self._by_index and index >= 0 else len(self._by_index)
+            call = DraftCall()
+            self._by_index[index] = call
+            self._draft.calls.append(call)
+        call.id = call.id or call_id
+        call.name = call.name or name
+        arguments = function.get("arguments")
+        if arguments is not None:
+            call.add(arguments if isinstance(arguments, str) else json.dumps(arguments))
+
+    def _count(self, usage: object) -> None:
+        numbers = loose.mapping(usage)
+        details = loose.mapping(numbers.get("prompt_tokens_details"))
+        if not numbers:
+            return
+        self._draft.counted(
+            input=loose.count(numbers.get("prompt_tokens")),
+            cache_read=loose.count(details.get("cached_tokens"))
+            or loose.count(numbers.get("prompt_cache_hit_tokens")),
+            cache_write=loose.count(details.get("cache_write_tokens")),
+            output=loose.count(numbers.get("completion_tokens")),
+        )
+
+    def _stop(self, reason: str) -> None:
+        if reason == "insufficient_system_resource":
+            raise Complaint(503, reason, {})
+        if reason and self._draft.stop is not ReplyStop.REFUSED:
+            self._draft.stop = _STOPS.get(reason, ReplyStop.END)
+
+
+def _content(value: object) -> str:
+    """Text, which some endpoints send as a list of parts."""
+    if isinstance(value, str):
+        return value
+    return "".join(loose.string(loose.mapping(part).get("text")) for part in loose.items(value))

@@ -1,0 +1,99 @@
+"""The one way out to a model's endpoint: one host, one credential, no redirects, bounded bytes."""
+
+from collections.abc import AsyncIterator
+from urllib.parse import urlsplit
+
+import httpx2
+
+from live_memory.adapters.llm.endpoint import Credential, HeaderStyle, Target
+
+__all__ = ["GuardedTransport", "http_client"]
+
+# What the SDKs may send; whatever the environment made them add is left out.
+_KNOWN_HEADERS = {
+    "accept",
+    "anthropic-version",
+    "connection",
+    "content-length",
+    "content-type",
+    "host",
+    "transfer-encoding",
+}
+_AGENT = "live-memory"
+# An error's body; a reply has the bounds of its event stream.
+_LONGEST_ERROR = 1024 * 1024
+# A local model may read a long prompt for minutes before its first byte (290 tokens/s); the
+# caller's deadline comes first in any case.
+_TIMEOUT = httpx2.Timeout(600.0, connect=10.0, pool=30.0)
+_LIMITS = httpx2.Limits(max_connections=64, max_keepalive_connections=16, keepalive_expiry=30.0)
+
+
+class GuardedTransport(httpx2.AsyncBaseTransport):
+    """Checks each request when it is sent, and gives it its credential only then (D12)."""
+
+    def __init__(self, target: Target, inner: httpx2.AsyncBaseTransport) -> None:
+        url = urlsplit(target.base_url)
+        self._origin = httpx2.URL(f"{url.scheme}://{url.netloc}")
+        self._credential = target.credential
+        self._inner = inner
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send it, if it goes where it should."""
+        there = (request.url.scheme, request.url.host, request.url.port)
+        if there != (self._origin.scheme, self._origin.host, self._origin.port):
+            raise httpx2.UnsupportedProtocol("the request would leave the configured endpoint")
+        headers = [(name, v) for name, v in request.headers.items() if name in _KNOWN_HEADERS]
+        headers += [("user-agent", _AGENT), ("accept-encoding", "identity")]
+        headers += _credential_headers(self._credential).items()
+        # A copy, because the SDK reads marks of its own from the request that it made.
+        sent = httpx2.Request(
+            request.method,
+            request.url,
+            headers=headers,
+            stream=request.stream,
+            extensions=request.extensions,
+        )
+        response = await self._inner.handle_async_request(sent)
+        if not response.is_success and isinstance(response.stream, httpx2.AsyncByteStream):
+            response.stream = _Bounded(response.stream)
+        return response
+
+    async def aclose(self) -> None:
+        """Close connections."""
+        await self._inner.aclose()
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
+        self._inner = inner
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = _LONGEST_ERROR
+        async for chunk in self._inner:
+            yield chunk[:left]
+            left -= len(chunk)
+            if left <= 0:
+                return
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+def http_client(target: Target) -> httpx2.AsyncClient:
+    """A client that reaches this target alone, whatever proxies the environment names."""
+    return httpx2.AsyncClient(
+        transport=GuardedTransport(target, httpx2.AsyncHTTPTransport(limits=_LIMITS)),
+        timeout=_TIMEOUT,
+        follow_redirects=False,
+        trust_env=False,
+    )
+
+
+def _credential_headers(credential: Credential | None) -> dict[str, str]:
+    match credential:
+        case None:
+            return {}
+        case Credential(secret, HeaderStyle.X_API_KEY):
+            return {"x-api-key": secret}
+        case Credential(secret):
+            return {"authorization": f"Bearer {secret}"}

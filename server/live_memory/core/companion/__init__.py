@@ -1,0 +1,1 @@
+"""What a model is told and what it says, in no provider's words."""

@@ -1,0 +1,133 @@
+"""Window and question to blocks: stable · ledger · entries · volatile tail, with cache marks.
+
+Between compactions everything before the tail is a byte-for-byte extension of the prompt before,
+so that a provider's cache reads it instead of us paying for it again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+
+from live_memory.core.asking.answer import Question
+from live_memory.core.companion.chat import Block, UserTurn
+from live_memory.core.companion.rendering import quoted, render_entry, render_fact
+from live_memory.core.memory.window import Entry, Window
+from live_memory.core.tokens import estimate
+
+__all__ = [
+    "Tail",
+    "instructions",
+    "opening",
+    "render_tree",
+    "single_instructions",
+    "stable",
+    "window_text",
+]
+
+# The directory tree may take a tenth of the window (product.md section 5), the ledger 12 %.
+_TREE_SHARE, _LEDGER_SHARE = 0.10, 0.12
+# When entries pass the high mark, the oldest leave the prompt down to the low mark in one step:
+# equal marks would move the prompt's start, and so lose the cache, at every question.
+_HIGH, _LOW = 0.85, 0.60
+# A provider looks for a prefix it has written at the marks of this prompt and up to 20 blocks
+# before each. One mark ends the entries; one stands at the last multiple of this many entries, so
+# that a burst of new entries between two questions still finds it.
+_STEP = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """What is new with each question: evidence found for it, what changed, what is left to use."""
+
+    evidence: str
+    changed: tuple[str, ...]
+    seconds_left: int
+    answer_tokens: int
+
+
+def instructions() -> str:
+    """What the companion is told, which ships with the package."""
+    return _page("instructions.md")
+
+
+def single_instructions() -> str:
+    """What a model without tools is told."""
+    return _page("single.md")
+
+
+def _page(name: str) -> str:
+    page = resources.files("live_memory.core.companion").joinpath(name)
+    return page.read_text(encoding="utf-8")
+
+
+def stable(tree: str) -> tuple[Block, ...]:
+    """The part that changes only at a compaction."""
+    return (Block(f"{instructions()}\n=== files of this workspace\n{tree}", is_cache_end=True),)
+
+
+def window_text(window: Window, *, budget_tokens: int) -> tuple[Block, ...]:
+    """Ledger and entries that fit the budget."""
+    ledger = "=== facts\n"
+    room = budget_tokens * _LEDGER_SHARE
+    facts = [f for f in window.ledger.facts if not f.is_stale]
+    for fact in sorted(facts, key=lambda fact: not fact.is_pinned):
+        line = render_fact(fact)
+        room -= estimate(line)
+        if room < 0:
+            break
+        ledger += line
+    texts = _entries(window.entries, budget_tokens)
+    marks = {len(texts), len(texts) - len(texts) % _STEP}
+    entries = (Block(text, is_cache_end=n in marks) for n, text in enumerate(texts, 1))
+    return (Block(ledger, is_cache_end=not texts), *entries)
+
+
+def opening(window: Window, question: Question, tail: Tail, *, budget_tokens: int) -> UserTurn:
+    """The first turn: what is known, then the question with what was found for it."""
+    changed = "".join(f"- {path}\n" for path in tail.changed)
+    volatile = (
+        f"=== evidence found for the question just now\n{quoted(tail.evidence)}"
+        + (f"=== changed since they were shown above\n{changed}" if changed else "")
+        + f"=== question\n{quoted(question.text)}"
+        f"=== limits\nAnswer within {tail.answer_tokens} tokens. "
+        f"{tail.seconds_left} seconds are left.\n"
+    )
+    return UserTurn((*window_text(window, budget_tokens=budget_tokens), Block(volatile)))
+
+
+def render_tree(paths: Sequence[str], *, budget_tokens: int) -> str:
+    """Folders with their files, as deep as a tenth of the budget allows."""
+    room = int(budget_tokens * _TREE_SHARE)
+    for depth in (8, 6, 4, 3, 2, 1):
+        text = _tree(paths, depth)
+        if estimate(text) <= room:
+            return text
+    return text[: room * 2] + "...\n"
+
+
+def _tree(paths: Sequence[str], depth: int) -> str:
+    folders: dict[str, list[str]] = {}
+    for path in paths:
+        *parents, name = path.split("/")
+        if len(parents) < depth:
+            folders.setdefault("/".join(parents) or ".", []).append(name)
+        else:
+            folders.setdefault("/".join(parents[:depth]), [])
+    return "".join(
+        f"{folder}/ {' '.join(names)}\n" if names else f"{folder}/ ...\n"
+        for folder, names in sorted(folders.items())
+    )
+
+
+def _entries(entries: Sequence[Entry], budget_tokens: int) -> list[str]:
+    """The newest entries; the oldest leave in one step at the high mark, down to the low mark."""
+    texts = [render_entry(entry) for entry in entries]
+    sizes = [estimate(text) for text in texts]
+    first, held = 0, 0
+    for n, size in enumerate(sizes):
+        held += size
+        if held > budget_tokens * _HIGH:
+            while first < n and held > budget_tokens * _LOW:
+                held -= sizes[first]
+                first += 1
+    return texts[first:]
