@@ -1,0 +1,93 @@
+"""What happens to a question: read this first.
+
+    one revision of the window -> index equal to disk -> evidence -> answer with checked
+    citations -> one event back to the workspace
+
+Whatever goes wrong on the way, the caller gets something true before the deadline.
+"""
+
+from dataclasses import replace
+
+import anyio
+
+from live_memory.core.asking.answer import Answer, Grounding, Mode, Question, StopReason
+from live_memory.core.errors import Busy, LiveMemoryError
+from live_memory.core.memory.events import QuestionAnswered
+from live_memory.flow.answer_from_evidence import answer_from_evidence
+from live_memory.flow.progress import Progress
+from live_memory.flow.workspace import Workspace
+
+__all__ = ["ask"]
+
+# What is kept back of the question's time: to rank and open evidence once the index may no longer
+# be waited for, and to render the reply. The index itself goes on building.
+_TO_ANSWER_S = 2.0
+_LATE_S = 1.0
+
+
+async def ask(memory: Workspace, question: Question, *, progress: Progress) -> Answer:
+    """Answer from evidence that was opened for this question, and remember the answer."""
+    started, seen = anyio.current_time(), memory.window
+    question = replace(question, text=memory.redactor.redact(question.text).text.text)
+    deadline = started + question.budget.timeout_s
+    answer = replace(
+        _nothing("There was no time to look: the disk did not answer before the deadline."),
+        stop=StopReason.DEADLINE,
+    )
+    with anyio.move_on_at(deadline + _LATE_S):
+        notice = await _bring_up_to_date(memory, deadline - _TO_ANSWER_S, progress=progress)
+        await progress("looking for evidence")
+        await memory.freshness.restore(
+            memory.window, memory.indexer.signatures, record=memory.record
+        )
+        answer = replace(await _from_evidence(memory, question), notice=notice)
+    answer = replace(answer, elapsed_s=anyio.current_time() - started)
+    try:
+        await memory.record(QuestionAnswered(question, answer, based_on=seen.revision))
+    except Busy:
+        return replace(answer, notice="This answer could not be kept in memory.")
+    return answer
+
+
+async def _from_evidence(memory: Workspace, question: Question) -> Answer:
+    try:
+        return await answer_from_evidence(
+            question, sandbox=memory.sandbox, index=memory.index, redactor=memory.redactor
+        )
+    except LiveMemoryError as problem:
+        return _nothing(f"The evidence could not be read: {problem}")
+
+
+async def _bring_up_to_date(
+    memory: Workspace, give_up_at: float, *, progress: Progress
+) -> str | None:
+    """Wait until the index equals the disk; else say what the answer leaves out."""
+    await progress("checking which files changed")
+    with anyio.move_on_at(give_up_at) as waiting:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_tell, memory, progress)
+            await memory.indexer.caught_up()
+            tasks.cancel_scope.cancel()
+    state = memory.indexer.state
+    if state.problem:
+        return f"The workspace could not be read again: {state.problem}"
+    if waiting.cancelled_caught:
+        known = state.files - state.waiting
+        return f"The first look is not done: {known} of {state.files} files are known so far."
+    if state.is_cut:
+        return f"This workspace is very large: only its first {state.files} files are known."
+    return None
+
+
+async def _tell(memory: Workspace, progress: Progress) -> None:
+    """Say every second how far the index is."""
+    while True:
+        await anyio.sleep(1)
+        state = memory.indexer.state
+        await progress(
+            f"reading the workspace: {state.files - state.waiting} of {state.files} files"
+        )
+
+
+def _nothing(why: str) -> Answer:
+    return Answer(why, Mode.EVIDENCE, Grounding.UNGROUNDED, citations=())

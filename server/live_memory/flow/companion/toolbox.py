@@ -1,0 +1,192 @@
+"""Runs the companion's tool calls on sandbox and index, within a budget of bytes.
+
+Whatever a model calls, the outcome is text for the model; there is nothing here that writes.
+What `Read` showed is reported as observations, so that memory has it in view from now on.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+import anyio
+
+from live_memory.core.companion.chat import ToolCall, ToolResult
+from live_memory.core.companion.rendering import numbered
+from live_memory.core.companion.tools import BadCall, ToolRequest, parse
+from live_memory.core.errors import LiveMemoryError
+from live_memory.core.memory.events import FileObserved
+from live_memory.core.reading.admission import observe, refusal_of_name
+from live_memory.core.reading.lookup import (
+    ChangedFiles,
+    CommitSearch,
+    History,
+    LogQuery,
+    NamePattern,
+    TextPattern,
+)
+from live_memory.core.reading.observation import FileRead, Skipped
+from live_memory.core.reading.redaction import Redactor
+from live_memory.core.values import Origin, RelPath
+from live_memory.ports import Clock, EvidenceIndex, Sandbox
+
+__all__ = ["Toolbox"]
+
+# One result, and all results of one question: a question may read about ten files whole.
+_ONE_RESULT, _ALL_RESULTS = 30_000, 200_000
+# Calls of one turn that are run; more in one reply is a loop, not a plan (acceptance S40).
+_CALLS_A_TURN = 16
+
+_Run = Callable[[ToolRequest], Awaitable[str]]
+
+
+@dataclass(slots=True)
+class Toolbox:
+    """The tools for one question; it counts what they gave and keeps what was seen."""
+
+    sandbox: Sandbox
+    index: EvidenceIndex
+    clock: Clock
+    redactor: Redactor
+    max_file_bytes: int
+    calls: int = 0
+    characters: int = 0
+    seen: list[FileObserved] = field(default_factory=list)
+    _past: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    async def run(self, calls: Sequence[ToolCall]) -> tuple[ToolResult, ...]:
+        """Run the calls of one turn side by side; results are in their order."""
+        results: list[ToolResult | None] = [None] * len(calls)
+
+        async def one(n: int, call: ToolCall) -> None:
+            results[n] = await self._one(call)
+
+        async with anyio.create_task_group() as tasks:
+            for n, call in enumerate(calls[:_CALLS_A_TURN]):
+                tasks.start_soon(one, n, call)
+        left_out = f"not run: at most {_CALLS_A_TURN} calls in one turn"
+        return tuple(
+            result or ToolResult(call.id, left_out, is_error=True)
+            for call, result in zip(calls, results, strict=True)
+        )
+
+    async def _one(self, call: ToolCall) -> ToolResult:
+        request = parse(call)
+        if isinstance(request, BadCall):
+            return ToolResult(call.id, request.text, is_error=True)
+        again = self._past.get((call.name, call.arguments), 0)
+        self._past[call.name, call.arguments] = again + 1
+        if again:
+            return ToolResult(call.id, "you have this result already; look above", is_error=True)
+        if self.characters >= _ALL_RESULTS:
+            return ToolResult(call.id, "nothing more can be read: conclude now", is_error=True)
+        self.calls += 1
+        try:
+            text = await self._tools()[request.name](request)
+        except LiveMemoryError as problem:
+            return ToolResult(call.id, str(problem), is_error=True)
+        limit = min(_ONE_RESULT, _ALL_RESULTS - self.characters)
+        if len(text) > limit:
+            text = f"{text[:limit]}\n(cut here: {len(text)} characters in all; ask for less)\n"
+        self.characters += len(text)
+        return ToolResult(call.id, text)
+
+    def _tools(self) -> dict[str, _Run]:
+        return {
+            "Read": self._read,
+            "Grep": self._grep,
+            "Glob": self._glob,
+            "find_paths": self._find_paths,
+            "get_changed_files": self._changed,
+            "git_search": self._git_search,
+            "find_symbol": self._find_symbol,
+            "who_calls": self._who_calls,
+        }
+
+    async def _read(self, request: ToolRequest) -> str:
+        name = request.text("path")
+        (read,) = await self.sandbox.read([name], max_bytes=self.max_file_bytes)
+        refused = refusal_of_name(read.path) if isinstance(read, FileRead) else None
+        seen = read if isinstance(read, Skipped) else observe(read, redactor=self.redactor)
+        if refused or isinstance(seen, Skipped):
+            reason = refused or (seen.reason if isinstance(seen, Skipped) else "")
+            return f"{self._redacted(name)}: {reason}\n"
+        first, count = request.number("first_line"), request.number("lines")
+        shown = seen.lines[first - 1 : first - 1 + count]
+        last, total = first + len(shown) - 1, len(seen.lines)
+        text, now = seen.excerpt(first, count), self.clock.now()
+        self.seen.append(
+            FileObserved(seen.path, seen.sha, first, last, total, text, Origin.TOOL, now)
+        )
+        cut = ", only its head is known" if seen.is_clipped else ""
+        return f"{seen.path} lines {first}-{last} of {total}{cut}\n" + numbered(shown, start=first)
+
+    async def _grep(self, request: ToolRequest) -> str:
+        pattern = TextPattern(
+            request.text("pattern"),
+            under=request.text("path"),
+            glob=request.text("glob") or None,
+            ignore_case=bool(request.values["ignore_case"]),
+            limit=request.number("limit"),
+        )
+        found = await self.sandbox.search(pattern)
+        lines = "".join(f"{m.path}:{m.line}: {self._redacted(m.text)}\n" for m in found.matches)
+        return lines + _end(len(found.matches), "lines", is_cut=found.is_cut)
+
+    async def _glob(self, request: ToolRequest) -> str:
+        limit = request.number("limit")
+        return _paths(await self.sandbox.find(NamePattern(request.text("pattern"), limit)), limit)
+
+    async def _find_paths(self, request: ToolRequest) -> str:
+        words = request.text("words").lower().split()
+        listing = await self.sandbox.list()
+        hits = [f.path for f in listing.files if all(w in f.path.text.lower() for w in words)]
+        return _paths(hits, request.number("limit"))
+
+    async def _changed(self, request: ToolRequest) -> str:
+        history = await self.sandbox.history(ChangedFiles(request.text("since")))
+        lines = "".join(f"{status} {name}\n" for status, name in history.changed)
+        return (
+            (history.problem or "")
+            + lines
+            + _end(len(history.changed), "files", is_cut=history.is_cut)
+        )
+
+    async def _git_search(self, request: ToolRequest) -> str:
+        text, path = request.text("text"), request.text("path") or None
+        limit = request.number("limit")
+        query = CommitSearch(text, path, limit) if text else LogQuery(path, limit)
+        return _commits(await self.sandbox.history(query), self.redactor)
+
+    def _redacted(self, text: str) -> str:
+        return self.redactor.redact(text).text.text
+
+    async def _find_symbol(self, request: ToolRequest) -> str:
+        found = await self.index.definitions(request.text("name"))
+        lines = "".join(
+            f"{d.place.path}:{d.place.start}-{d.place.end}: {d.kind} {d.name}: {d.signature}\n"
+            for d in found
+        )
+        return lines + _end(len(found), "definitions")
+
+    async def _who_calls(self, request: ToolRequest) -> str:
+        found = await self.index.references(request.text("name"))
+        lines = "".join(f"{p.path}:{p.start}\n" for p in found)
+        return lines + _end(len(found), "places")
+
+
+def _commits(history: History, redactor: Redactor) -> str:
+    lines = "".join(
+        f"{c.id[:12]} {redactor.redact(c.subject).text.text}\n"
+        + "".join(f"    {name}\n" for name in c.files[:20])
+        for c in history.commits
+    )
+    end = _end(len(history.commits), "commits", is_cut=history.is_cut)
+    return (f"{history.problem}\n" if history.problem else "") + lines + end
+
+
+def _paths(paths: Sequence[RelPath], limit: int) -> str:
+    lines = "".join(f"{path}\n" for path in paths[:limit])
+    return lines + _end(min(len(paths), limit), "files", is_cut=len(paths) > limit)
+
+
+def _end(count: int, what: str, *, is_cut: bool = False) -> str:
+    return f"({count} {what}{', more exist' if is_cut else ''})\n"

@@ -1,0 +1,85 @@
+"""Before a question is answered, everything in view is made equal to the bytes on disk.
+
+A signature that is unchanged proves the bytes; anything else is opened and hashed. What changed is
+appended as an event, so that the window shows it and facts that rested on old bytes step back.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from live_memory.core.memory.events import FileChanged, FileGone, FileObserved, MemoryEvent
+from live_memory.core.memory.window import Window, current_hashes
+from live_memory.core.reading.admission import observe
+from live_memory.core.reading.observation import FileRead, Observation, Skipped
+from live_memory.core.reading.redaction import Redactor
+from live_memory.core.tokens import estimate
+from live_memory.core.values import ContentHash, Origin, RelPath, StatSignature
+from live_memory.ports import Clock, Sandbox
+
+__all__ = ["Freshness"]
+
+# New bytes of a changed file are shown whole up to so many tokens; of a larger one only that it
+# changed, and the companion reads what it needs of it.
+_SHOWN_WHOLE = 3_000
+
+
+class Freshness:
+    """Knows with which signature each hash in view was read; one a workspace."""
+
+    def __init__(
+        self, *, sandbox: Sandbox, redactor: Redactor, clock: Clock, max_file_bytes: int
+    ) -> None:
+        self._sandbox = sandbox
+        self._redactor = redactor
+        self._clock = clock
+        self._max_file_bytes = max_file_bytes
+        self._proved: dict[RelPath, tuple[StatSignature, ContentHash]] = {}
+
+    async def restore(
+        self,
+        window: Window,
+        signatures: Mapping[RelPath, StatSignature],
+        *,
+        record: Callable[[MemoryEvent], Awaitable[None]],
+    ) -> Sequence[RelPath]:
+        """Record what is not as the window shows it; returns those paths, in order.
+
+        `signatures` are those of a listing that began after the question came in.
+        """
+        in_view = current_hashes(window)
+        doubtful = sorted(
+            path for path in in_view if not self._is_proved(path, in_view, signatures)
+        )
+        names = [path.text for path in doubtful]
+        reads = await self._sandbox.read(names, max_bytes=self._max_file_bytes)
+        changed = []
+        for path, read in zip(doubtful, reads, strict=True):
+            event = self._judged(path, in_view[path], read)
+            if event is not None:
+                changed.append(path)
+                await record(event)
+        return changed
+
+    def _is_proved(
+        self,
+        path: RelPath,
+        in_view: Mapping[RelPath, ContentHash | None],
+        signatures: Mapping[RelPath, StatSignature],
+    ) -> bool:
+        proof = self._proved.get(path)
+        return proof is not None and proof == (signatures.get(path), in_view[path])
+
+    def _judged(
+        self, path: RelPath, known: ContentHash | None, read: FileRead | Skipped
+    ) -> MemoryEvent | None:
+        now = self._clock.now()
+        if isinstance(read, Skipped):
+            self._proved.pop(path, None)
+            return None if known is None else FileGone(path, now)
+        self._proved[path] = (read.signature, read.sha)
+        if read.sha == known:
+            return None
+        seen = observe(read, redactor=self._redactor)
+        if isinstance(seen, Observation) and estimate(seen.text.text) <= _SHOWN_WHOLE:
+            total = len(seen.lines)
+            return FileObserved(path, read.sha, 1, total, total, seen.text, Origin.DISK, now)
+        return FileChanged(path, read.sha, now)

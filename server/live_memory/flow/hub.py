@@ -1,0 +1,170 @@
+"""The owner of all workspaces: each is opened once, runs on its own, and never meets another."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+import anyio
+from anyio.abc import TaskGroup, TaskStatus
+
+from live_memory.core.asking.answer import Answer, Question
+from live_memory.core.errors import LiveMemoryError, Unavailable
+from live_memory.core.memory.events import QuestionAnswered
+from live_memory.core.memory.window import questions
+from live_memory.core.signals import QuestionFinished, WorkspaceFailed
+from live_memory.core.values import WorkspaceKey
+from live_memory.flow.ask import ask
+from live_memory.flow.progress import Progress
+from live_memory.flow.statistics import WorkspaceStats, statistics
+from live_memory.flow.workspace import Workspace
+from live_memory.ports import SignalSink, SnapshotStore, WorkspaceIdentity, Workspaces
+
+__all__ = ["Hub", "Open"]
+
+Open = Callable[[WorkspaceIdentity], Awaitable[Workspace]]
+
+
+@dataclass(slots=True)
+class _Slot:
+    """A workspace that is being opened, is open, or failed to open."""
+
+    identity: WorkspaceIdentity
+    settled: anyio.Event = field(default_factory=anyio.Event)
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    closed: anyio.Event = field(default_factory=anyio.Event)
+    workspace: Workspace | None = None
+    problem: LiveMemoryError | None = None
+
+    def open(self, memory: Workspace) -> None:
+        """Let those in who wait."""
+        self.workspace = memory
+        self.settled.set()
+
+
+class Hub:
+    """What the web layer talks to; its methods raise only `LiveMemoryError`s for what can fail."""
+
+    def __init__(
+        self,
+        *,
+        workspaces: Workspaces,
+        open_workspace: Open,
+        store: SnapshotStore,
+        signals: SignalSink,
+    ) -> None:
+        self._workspaces = workspaces
+        self._open_workspace = open_workspace
+        self._store = store
+        self._signals = signals
+        self._slots: dict[WorkspaceKey, _Slot] = {}
+        self._tasks: TaskGroup | None = None
+
+    async def run(self, *, task_status: TaskStatus[None]) -> None:
+        """Hold the workspaces' tasks until cancelled; each then folds and saves what it has."""
+        async with anyio.create_task_group() as tasks:
+            self._tasks = tasks
+            task_status.started()
+            await anyio.sleep_forever()
+
+    async def ask(
+        self, cwd: str, question: Question, *, progress: Progress
+    ) -> tuple[WorkspaceIdentity, Answer]:
+        """Answer a question about the workspace that `cwd` belongs to.
+
+        Raises:
+            InvalidRequest: `cwd` leads to no workspace.
+            Unavailable: the workspace cannot be opened.
+        """
+        memory = await self._opened(cwd)
+        answer = await ask(memory, question, progress=progress)
+        finished = QuestionFinished(
+            memory.identity.key,
+            answer.mode,
+            answer.grounding,
+            answer.stop,
+            answer.elapsed_s,
+            len(answer.citations),
+        )
+        self._signals.emit(finished)
+        return memory.identity, answer
+
+    async def stats(self, cwd: str) -> WorkspaceStats:
+        """Figures of the workspace that `cwd` belongs to.
+
+        Raises:
+            InvalidRequest: `cwd` leads to no workspace.
+        """
+        return statistics(await self._opened(cwd))
+
+    async def answers(self, cwd: str) -> tuple[WorkspaceIdentity, Sequence[QuestionAnswered]]:
+        """Past questions with their answers, newest first.
+
+        Raises:
+            InvalidRequest: `cwd` leads to no workspace.
+        """
+        memory = await self._opened(cwd)
+        return memory.identity, tuple(reversed(questions(memory.window)))
+
+    async def clear(self, cwd: str) -> WorkspaceIdentity:
+        """Forget everything about one workspace, on disk too.
+
+        Raises:
+            InvalidRequest: `cwd` leads to no workspace.
+            StoreUnavailable: the data folder cannot be written.
+        """
+        identity = await self._workspaces.resolve(cwd)
+        await self._forget(identity.key)
+        return identity
+
+    async def clear_all(self) -> int:
+        """Forget every workspace; returns how many there were."""
+        keys = set(await self._store.roots()) | set(self._slots)
+        for key in keys:
+            await self._forget(key)
+        return len(keys)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Why the server is degraded, in words for a person; nothing when all is well."""
+        open_now = [slot.workspace for slot in self._slots.values() if slot.workspace]
+        return tuple(problem for memory in open_now for problem in memory.problems)
+
+    async def _opened(self, cwd: str) -> Workspace:
+        if self._tasks is None:
+            raise Unavailable("the server is not running yet")
+        identity = await self._workspaces.resolve(cwd)
+        slot = self._slots.get(identity.key)
+        if slot is None:
+            slot = self._slots[identity.key] = _Slot(identity)
+            self._tasks.start_soon(self._serve, slot)
+        await slot.settled.wait()
+        if slot.workspace is None:
+            raise slot.problem or Unavailable("the workspace was closed while it was opened")
+        return slot.workspace
+
+    async def _serve(self, slot: _Slot) -> None:
+        """Run one workspace; its crash is its own, and the next use opens it anew."""
+        key = slot.identity.key
+        try:
+            with slot.scope:
+                memory = await self._open_workspace(slot.identity)
+                await memory.run(opened=lambda: slot.open(memory))
+        except LiveMemoryError as problem:
+            slot.problem = problem
+            self._signals.emit(WorkspaceFailed(key, str(problem)))
+        # The per-workspace guard that style.md names: one workspace's bug must not end the others.
+        except Exception as bug:  # noqa: BLE001
+            slot.problem = Unavailable("the workspace failed; the next question opens it again")
+            self._signals.emit(WorkspaceFailed(key, repr(bug)))
+        finally:
+            slot.workspace = None
+            if self._slots.get(key) is slot:
+                del self._slots[key]
+            slot.settled.set()
+            slot.closed.set()
+
+    async def _forget(self, key: WorkspaceKey) -> None:
+        slot = self._slots.get(key)
+        if slot is not None:
+            slot.scope.cancel()
+            await slot.closed.wait()
+        await self._store.forget(key)

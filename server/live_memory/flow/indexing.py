@@ -1,0 +1,125 @@
+"""Keeps the evidence index equal to the files on disk: one pass at a time, asked for by questions.
+
+A pass lists the workspace, compares signatures with what the index knows, and reads, redacts and
+indexes only what differs. A pass that fails or is cancelled keeps the batches that are in.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import anyio
+
+from live_memory.core.errors import LiveMemoryError
+from live_memory.core.reading.admission import observe, refusal_of_name
+from live_memory.core.reading.observation import FileRead, ListedFile, Observation, Skipped
+from live_memory.core.reading.redaction import Redactor
+from live_memory.core.signals import IndexRefreshed
+from live_memory.core.values import RelPath, StatSignature, WorkspaceKey
+from live_memory.ports import EvidenceIndex, Sandbox, SignalSink
+
+__all__ = ["IndexState", "Indexer"]
+
+# Files a batch: small enough to answer a question from a half-built index and to lose little when
+# cancelled, large enough that a transaction a batch costs nothing.
+_BATCH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """How far the index is: of `files` in the workspace, `waiting` are not in it yet."""
+
+    files: int = 0
+    waiting: int = 0
+    is_cut: bool = False
+    problem: str | None = None
+
+
+class Indexer:
+    """Owner of one workspace's index; everyone else waits for `caught_up`.
+
+    `signatures` are those of the last listing.
+    """
+
+    def __init__(
+        self,
+        workspace: WorkspaceKey,
+        *,
+        sandbox: Sandbox,
+        index: EvidenceIndex,
+        signals: SignalSink,
+        redactor: Redactor,
+        max_file_bytes: int,
+    ) -> None:
+        self._workspace = workspace
+        self._redactor = redactor
+        self._sandbox = sandbox
+        self._index = index
+        self._signals = signals
+        self._max_file_bytes = max_file_bytes
+        self._wanted = anyio.Event()
+        self._next_pass_done = anyio.Event()
+        self.state = IndexState()
+        self.signatures: Mapping[RelPath, StatSignature] = {}
+
+    async def run(self) -> None:
+        """Make a pass whenever somebody waits for one, until cancelled."""
+        while True:
+            await self._wanted.wait()
+            self._wanted, done = anyio.Event(), self._next_pass_done
+            self._next_pass_done = anyio.Event()
+            try:
+                await self._catch_up()
+            except LiveMemoryError as problem:
+                self.state = IndexState(self.state.files, self.state.waiting, problem=str(problem))
+            finally:
+                done.set()
+
+    async def caught_up(self) -> IndexState:
+        """Wait for a pass that began after this call."""
+        done = self._next_pass_done
+        self._wanted.set()
+        await done.wait()
+        return self.state
+
+    async def _catch_up(self) -> None:
+        started = anyio.current_time()
+        listing = await self._sandbox.list()
+        known = await self._index.known()
+        self.signatures = {file.path: file.signature for file in listing.files}
+        files = [f for f in listing.files if refusal_of_name(f.path) is None]
+        gone = known.keys() - {f.path for f in files}
+        changed = [f for f in files if known.get(f.path) != f.signature]
+        self.state = IndexState(len(files), len(changed), listing.is_cut)
+        if gone:
+            await self._index.update((), textless={}, gone=gone)
+        for start in range(0, len(changed), _BATCH):
+            await self._take_in(changed[start : start + _BATCH])
+            waiting = max(0, len(changed) - start - _BATCH)
+            self.state = IndexState(len(files), waiting, listing.is_cut)
+        if changed or gone:
+            elapsed_s = anyio.current_time() - started
+            done = IndexRefreshed(self._workspace, len(files), len(changed), len(gone), elapsed_s)
+            self._signals.emit(done)
+
+    async def _take_in(self, files: Sequence[ListedFile]) -> None:
+        names = [f.path.text for f in files]
+        reads = await self._sandbox.read(names, max_bytes=self._max_file_bytes)
+        observed, textless = await anyio.to_thread.run_sync(
+            _sorted_out, files, reads, self._redactor
+        )
+        await self._index.update(observed, textless=textless, gone=())
+
+
+def _sorted_out(
+    files: Sequence[ListedFile], reads: Sequence[FileRead | Skipped], redactor: Redactor
+) -> tuple[list[Observation], dict[RelPath, StatSignature]]:
+    """What has text, and what has none with the signature it had when it was listed or read."""
+    observed: list[Observation] = []
+    textless: dict[RelPath, StatSignature] = {}
+    for file, read in zip(files, reads, strict=True):
+        outcome = read if isinstance(read, Skipped) else observe(read, redactor=redactor)
+        if isinstance(outcome, Observation):
+            observed.append(outcome)
+        else:
+            textless[file.path] = file.signature if isinstance(read, Skipped) else read.signature
+    return observed, textless

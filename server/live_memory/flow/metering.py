@@ -1,0 +1,84 @@
+"""What models cost: one purse a server, and a meter around the model for each piece of work."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from live_memory.core.companion.chat import Abilities, ModelReply, ModelRequest, ModelUsage
+from live_memory.core.companion.spend import Caps, Spend, both
+from live_memory.core.errors import ModelRefused
+from live_memory.ports import Clock, LanguageModel
+
+__all__ = ["Meter", "Purse"]
+
+
+class Purse:
+    """The only writer of what was spent; every call passes it before it is made."""
+
+    def __init__(self, caps: Caps, *, clock: Clock) -> None:
+        self.caps = caps
+        self.spend = Spend()
+        self._clock = clock
+
+    def check(self) -> None:
+        """Let a call through, or not.
+
+        Raises:
+            ModelRefused: a cap is reached.
+        """
+        why = self.spend.refusal(self.caps, now=self._clock.now())
+        if why is not None:
+            raise ModelRefused(why)
+
+    def pay(self, request: ModelRequest, reply: ModelReply) -> None:
+        """Note what a call took."""
+        now = self._clock.now()
+        self.spend = self.spend.paid(request.cause, reply.usage, reply.cost_usd, now=now)
+
+
+class Meter:
+    """A `LanguageModel` that pays from the purse and counts for one question.
+
+    A call that is cancelled or cut is not in any usage report, so it is not counted.
+    """
+
+    def __init__(self, model: LanguageModel, purse: Purse) -> None:
+        self._model = model
+        self._purse = purse
+        self.calls = 0
+        self.usage = ModelUsage()
+        self.cost_usd: float | None = 0.0
+
+    @property
+    def abilities(self) -> Abilities:
+        """Those of the model."""
+        return self._model.abilities
+
+    @asynccontextmanager
+    async def conversation(self) -> AsyncIterator[LanguageModel]:
+        """Count what is asked within one conversation of the model."""
+        async with self._model.conversation() as model:
+            own, self._model = self._model, model
+            try:
+                yield self
+            finally:
+                self._model = own
+
+    async def complete(
+        self, request: ModelRequest, *, heard: Callable[[str], None] | None = None
+    ) -> ModelReply:
+        """Ask once, if the caps allow.
+
+        Raises:
+            ModelUnavailable: there is no usable reply, or a cap is reached.
+        """
+        self._purse.check()
+        self.calls += 1
+        reply = await self._model.complete(request, heard=heard)
+        self._purse.pay(request, reply)
+        self.usage = both(self.usage, reply.usage)
+        known = self.cost_usd is not None and reply.cost_usd is not None
+        self.cost_usd = (self.cost_usd or 0.0) + (reply.cost_usd or 0.0) if known else None
+        return reply
+
+    async def aclose(self) -> None:
+        """The model's owner closes it."""

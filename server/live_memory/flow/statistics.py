@@ -1,0 +1,55 @@
+"""Figures of one workspace, computed when asked for."""
+
+from dataclasses import dataclass
+
+from live_memory.core.memory.window import current_hashes, questions
+from live_memory.core.values import TokenCount
+from live_memory.flow.workspace import Workspace
+from live_memory.ports import WorkspaceIdentity
+
+__all__ = ["WorkspaceStats", "statistics"]
+
+# The largest window product.md section 5 allows.
+_WINDOW_LIMIT = TokenCount(128_000)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceStats:
+    """`known_files` counts the files whose current bytes are in memory."""
+
+    workspace: WorkspaceIdentity
+    known_files: int
+    entries: int
+    facts: int
+    stale_facts: int
+    questions: int
+    window_tokens: int
+    window_limit: int
+    model_calls: int
+    cost_usd: float
+    dropped_events: int
+    indexed_files: int
+    files_waiting: int
+    problems: tuple[str, ...]
+
+
+def statistics(memory: Workspace) -> WorkspaceStats:
+    """Count what the workspace holds now."""
+    window, state = memory.window, memory.indexer.state
+    asked = questions(window)
+    return WorkspaceStats(
+        workspace=memory.identity,
+        known_files=sum(sha is not None for sha in current_hashes(window).values()),
+        entries=len(window.entries),
+        facts=len(window.ledger.facts),
+        stale_facts=sum(fact.is_stale for fact in window.ledger.facts),
+        questions=len(asked),
+        window_tokens=0,
+        window_limit=_WINDOW_LIMIT,
+        model_calls=sum(q.answer.usage.model_calls for q in asked),
+        cost_usd=0.0,
+        dropped_events=0,
+        indexed_files=state.files - state.waiting,
+        files_waiting=state.waiting,
+        problems=memory.problems,
+    )

@@ -1,0 +1,115 @@
+"""A hub over workspaces that a test writes down, with everything real but the disk."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import anyio
+
+from live_memory.adapters.index.in_memory import in_memory_index
+from live_memory.adapters.sandbox.in_memory import InMemorySandbox
+from live_memory.adapters.snapshots.in_memory import InMemory
+from live_memory.core.asking.answer import Budget, Question
+from live_memory.core.errors import InvalidRequest
+from live_memory.core.reading.redaction import Redactor
+from live_memory.core.signals import Signal
+from live_memory.core.values import Instant, WorkspaceKey
+from live_memory.flow.hub import Hub
+from live_memory.flow.workspace import Workspace
+from live_memory.ports import EvidenceIndex, Sandbox, SnapshotStore, WorkspaceIdentity
+
+__all__ = ["APP", "House", "a_question", "identity"]
+
+APP: Mapping[str, bytes] = {
+    "app/config.py": b'"""Settings."""\n\nRETRY_LIMIT = 3\n',
+    "app/client.py": (
+        b"from app.config import RETRY_LIMIT\n\n\n"
+        b"def fetch_page(url):\n"
+        b'    """Fetch a page, trying again RETRY_LIMIT times."""\n'
+        b"    for attempt in range(RETRY_LIMIT):\n"
+        b"        send(url)\n"
+    ),
+    "README.md": b"# App\n\nFetches pages.\n",
+}
+
+
+def identity(root: str) -> WorkspaceIdentity:
+    """The workspace at this root."""
+    return WorkspaceIdentity(root, WorkspaceKey.of_root(root))
+
+
+def a_question(text: str = "Where is RETRY_LIMIT set?", *, timeout_s: float = 60) -> Question:
+    """A question asked at a fixed time."""
+    return Question(text, Instant(1.0), Budget(timeout_s))
+
+
+@dataclass(slots=True)
+class House:
+    """Workspaces by root, what they keep, and what was signalled; it outlives its hubs."""
+
+    sandboxes: dict[str, Sandbox] = field(default_factory=dict)
+    store: SnapshotStore = field(default_factory=InMemory)
+    signals: list[Signal] = field(default_factory=list)
+    opened: int = 0
+
+    @property
+    def sandbox(self) -> InMemorySandbox:
+        """The one at /app."""
+        found = self.sandboxes["/app"]
+        assert isinstance(found, InMemorySandbox)
+        return found
+
+    async def resolve(self, cwd: str) -> WorkspaceIdentity:
+        """A root or a folder below one."""
+        for root in self.sandboxes:
+            if cwd == root or cwd.startswith(f"{root}/"):
+                return identity(root)
+        raise InvalidRequest(f"{cwd} is no folder")
+
+    async def open(self, workspace: WorkspaceIdentity) -> Sandbox:
+        """The sandbox that the test wrote down."""
+        return self.sandboxes[workspace.root]
+
+    def now(self) -> Instant:
+        """Always the same time."""
+        return Instant(1_800_000_000.0)
+
+    def emit(self, signal: Signal) -> None:
+        """Keep what was signalled."""
+        self.signals.append(signal)
+
+    async def open_index(self) -> EvidenceIndex:
+        """A new empty index."""
+        return in_memory_index()
+
+    async def open_workspace(self, workspace: WorkspaceIdentity) -> Workspace:
+        """As wiring does it."""
+        self.opened += 1
+        return Workspace(
+            workspace,
+            sandbox=await self.open(workspace),
+            index=await self.open_index(),
+            store=self.store,
+            signals=self,
+            clock=self,
+            redactor=Redactor(),
+            max_file_bytes=256 * 1024,
+        )
+
+    @asynccontextmanager
+    async def hub(self) -> AsyncIterator[Hub]:
+        """A running hub; leaving stops it as the server does."""
+        hub = Hub(
+            workspaces=self, open_workspace=self.open_workspace, store=self.store, signals=self
+        )
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(lambda *, task_status: hub.run(task_status=task_status))
+            try:
+                yield hub
+            finally:
+                tasks.cancel_scope.cancel()
+
+
+def app_house() -> House:
+    """A house with one small workspace at /app."""
+    return House({"/app": InMemorySandbox(APP)})
