@@ -1,0 +1,1 @@
+"""Translates HTTP and MCP; no rule of the product lives here."""

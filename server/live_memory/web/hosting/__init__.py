@@ -1,0 +1,1 @@
+"""How the application is run: its connections, its end, what libraries log meanwhile."""

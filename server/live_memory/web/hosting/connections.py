@@ -1,0 +1,94 @@
+"""Connections that wait for a request are few and short-lived, so that slow clients block nobody.
+
+The server library has no limit of its own on how long a request may take to arrive (security.md
+5.5); this is its protocol with one.
+"""
+
+import asyncio
+import re
+from typing import Any
+
+import h11
+from uvicorn.config import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+__all__ = ["HEAD_DEADLINE_S", "MAX_HEAD_BYTES", "MAX_WAITING_CONNECTIONS", "GuardedProtocol"]
+
+# The head of a request comes in one packet; who needs longer is not a client of ours.
+HEAD_DEADLINE_S = 5.0
+MAX_HEAD_BYTES = 32 * 1024
+# Sessions of a client keep one or two connections idle; beyond this the oldest gives way.
+MAX_WAITING_CONNECTIONS = 128
+
+_END_OF_HEAD = re.compile(rb"\n\r?\n")
+# The parser drops blanks after a value, and so would take a token with a blank after it for the
+# right one; it is made to see the blank instead (acceptance S03).
+_BLANK_AFTER_CREDENTIALS = re.compile(rb"^(authorization:[^\r\n]*?)[ \t]+(?=\r?$)", re.I | re.M)
+
+
+class GuardedProtocol(H11Protocol):
+    """Takes a request's head whole and in time, or closes the connection."""
+
+    # The signature is the library's; its state is an untyped dictionary there.
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self._head = b""
+        self._head_deadline: asyncio.TimerHandle | None = None
+        self._waiting_since: float | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Start waiting for a request; whoever has waited longest makes room."""
+        super().connection_made(transport)
+        self._expect_head()
+        others = (c for c in self.connections if isinstance(c, GuardedProtocol))
+        waiting = [(c._waiting_since, c) for c in others if c._waiting_since is not None]
+        if len(waiting) > MAX_WAITING_CONNECTIONS:
+            min(waiting, key=lambda entry: entry[0])[1]._give_up()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop waiting."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Collect a request's head, then hand on what comes."""
+        if self.conn.their_state is not h11.IDLE:
+            super().data_received(data)
+            return
+        if self._head_deadline is None:
+            self._unset_keepalive_if_required()
+            self._expect_head()
+        self._head += data
+        end = _END_OF_HEAD.search(self._head)
+        if end or len(self._head) > MAX_HEAD_BYTES:
+            self._stop_waiting()
+            head, self._head = self._head, b""
+            at = end.end() if end else len(head)
+            super().data_received(_BLANK_AFTER_CREDENTIALS.sub(rb"\1%20", head[:at]) + head[at:])
+
+    def on_response_complete(self) -> None:
+        """The connection is idle again: it may be the one to make room."""
+        super().on_response_complete()
+        if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
+            self._waiting_since = self.loop.time()
+
+    def _expect_head(self) -> None:
+        self._waiting_since = self.loop.time()
+        self._head_deadline = self.loop.call_later(HEAD_DEADLINE_S, self._give_up)
+
+    def _stop_waiting(self) -> None:
+        self._waiting_since = None
+        if self._head_deadline is not None:
+            self._head_deadline.cancel()
+            self._head_deadline = None
+
+    def _give_up(self) -> None:
+        self._stop_waiting()
+        self.transport.abort()

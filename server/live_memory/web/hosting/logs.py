@@ -1,0 +1,32 @@
+"""What libraries log, as lines like those of our own signals."""
+
+import json
+import logging
+import sys
+
+__all__ = ["log_to_stderr"]
+
+
+class _JsonLines(logging.Formatter):
+    """One JSON line a record, like the signals; JSON escapes what a terminal could act on."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Write it out."""
+        fields = {
+            "at": record.created,
+            "event": "log",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            fields["trace"] = self.formatException(record.exc_info)
+        return json.dumps(fields)
+
+
+def log_to_stderr(level: str) -> None:
+    """Libraries speak only when something is wrong, unless everything is wanted."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_JsonLines())
+    quiet = "error" if level == "error" else "warning"
+    logging.basicConfig(handlers=[handler], level=("debug" if level == "debug" else quiet).upper())

@@ -1,0 +1,106 @@
+"""Runs the application on a socket until it is told to stop."""
+
+import errno
+import signal
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+
+import anyio
+import uvicorn
+
+from live_memory.core.errors import InvalidRequest
+from live_memory.web.app import App
+from live_memory.web.hosting.connections import GuardedProtocol
+
+__all__ = ["Server", "host_app", "listen", "server_for", "stop"]
+
+_BACKLOG = 128
+# Clients drop idle connections after 4 to 5 s, and must be the first to do so: a request that
+# meets a closing connection fails.
+_KEEP_ALIVE_S = 20
+# Every request has been ended by then; this is only for replies on their way out.
+_LAST_REPLIES_S = 1
+
+
+def listen(host: str, port: int) -> socket.socket | str:
+    """A listening socket that no child inherits, or why there is none.
+
+    Raises:
+        InvalidRequest: this machine has no such address, or we may not use this port.
+    """
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    try:
+        # Lets a restart have the port at once; a second listener is refused all the same, because
+        # we listen before anybody else can. SO_REUSEPORT would share the port with a stranger.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(_BACKLOG)
+    except OSError as problem:
+        listener.close()
+        if problem.errno == errno.EADDRINUSE:
+            return str(problem.strerror)
+        raise InvalidRequest(f"cannot listen on {host}:{port}: {problem.strerror}") from None
+    listener.setblocking(False)
+    return listener
+
+
+def server_for(app: App) -> "Server":
+    """The server library's loop, with its limits."""
+    return Server(
+        uvicorn.Config(
+            app.asgi,
+            http=GuardedProtocol,
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=_KEEP_ALIVE_S,
+            timeout_graceful_shutdown=_LAST_REPLIES_S,
+        )
+    )
+
+
+async def host_app(app: App, listener: socket.socket) -> int:
+    """Serve until a signal; returns the exit code."""
+    server = server_for(app)
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_stop_on_signal, signals, app, server)
+            await server.serve(sockets=[listener])
+            tasks.cancel_scope.cancel()
+    return 1 if server.lifespan.error_occurred else 0
+
+
+async def stop(app: App, server: "Server") -> None:
+    """Take no more connections, let questions finish, then end."""
+    if server.started:
+        for listening in server.servers:
+            listening.close()
+        await app.drain.finish()
+    server.should_exit = True
+
+
+class Server(uvicorn.Server):
+    """The server library's loop, with our way of stopping."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals to us: the library ends the process before we could tidy up."""
+        yield
+
+    async def on_tick(self, counter: int) -> bool:
+        """Stop when the hub is gone: a server that only looks alive helps nobody."""
+        return await super().on_tick(counter) or self.lifespan.error_occurred
+
+
+async def _stop_on_signal(signals: AsyncIterator[signal.Signals], app: App, server: Server) -> None:
+    """Stop at the first signal; a second one waits for nothing."""
+    async with anyio.create_task_group() as tasks:
+        await anext(signals)
+        tasks.start_soon(stop, app, server)
+        await anext(signals)
+        tasks.cancel_scope.cancel()
+    server.should_exit = True

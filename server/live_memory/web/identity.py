@@ -1,0 +1,143 @@
+"""How a client knows that the server on a port is its own, before it shows its token.
+
+The command line and the plugin use it too, so this module imports nothing heavy.
+"""
+
+import hashlib
+import hmac
+import json
+import os
+import re
+import secrets
+import socket
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from live_memory.core.errors import InvalidRequest
+
+__all__ = [
+    "Identity",
+    "RunningServer",
+    "is_ours",
+    "is_proof",
+    "new_nonce",
+    "probe",
+    "publish",
+    "published",
+    "withdraw",
+]
+
+_NAME = "server.json"
+_NONCE = re.compile(r"[A-Za-z0-9_-]{16,128}")
+# More than a health reply ever has; a stranger may send anything.
+_LONGEST_REPLY = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a running server is known by."""
+
+    token: str = field(repr=False)
+    port: int
+    pid: int
+
+    def proof(self, nonce: str) -> str:
+        """Show that we know the token, without showing it.
+
+        Raises:
+            InvalidRequest: the nonce is too short to be random, or too long.
+        """
+        if not _NONCE.fullmatch(nonce):
+            raise InvalidRequest("nonce must be 16 to 128 letters, digits, '-' or '_'")
+        message = f"{nonce}|{self.port}|{self.pid}".encode()
+        return hmac.new(self.token.encode(), message, hashlib.sha256).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class RunningServer:
+    """Where the server of a data folder says that it is; believed only with a proof."""
+
+    host: str
+    port: int
+    pid: int
+    version: str
+
+
+def new_nonce() -> str:
+    """A question that was never asked before."""
+    return secrets.token_urlsafe(24)
+
+
+def is_proof(token: str, *, nonce: str, port: int, reply: Mapping[str, object]) -> bool:
+    """Whether a health reply was made by a server on this port that knows our token."""
+    pid, proof = reply.get("pid"), reply.get("proof")
+    if type(pid) is not int or not isinstance(proof, str) or not proof.isascii():
+        return False
+    return hmac.compare_digest(Identity(token, port, pid).proof(nonce), proof)
+
+
+def is_ours(host: str, port: int, *, token: str, within_s: float = 1.0) -> bool:
+    """Ask whoever listens there to prove that it is the server with our token."""
+    nonce = new_nonce()
+    reply = probe(host, port, f"/health?nonce={nonce}", within_s=within_s)
+    return reply is not None and is_proof(token, nonce=nonce, port=port, reply=reply)
+
+
+def probe(host: str, port: int, target: str, *, within_s: float) -> dict[str, object] | None:
+    """GET a JSON object without a token; nothing if there is none in time, whoever answers."""
+    shown = f"[{host}]" if ":" in host else host
+    request = f"GET {target} HTTP/1.1\r\nHost: {shown}:{port}\r\nConnection: close\r\n\r\n"
+    until, received = time.monotonic() + within_s, b""
+    try:
+        with socket.create_connection((host, port), timeout=within_s) as connection:
+            connection.sendall(request.encode("ascii"))
+            while chunk := connection.recv(_LONGEST_REPLY):
+                received += chunk
+                left_s = until - time.monotonic()
+                if left_s <= 0 or len(received) > _LONGEST_REPLY:
+                    return None
+                connection.settimeout(left_s)
+    except OSError:
+        return None
+    head, _, body = received.partition(b"\r\n\r\n")
+    return _object(body) if head.startswith(b"HTTP/1.1 200 ") else None
+
+
+def publish(data_dir: Path, server: RunningServer) -> None:
+    """Say in the data folder where the server is; whole or not at all."""
+    file, new = data_dir / _NAME, data_dir / f"{_NAME}.new"
+    new.unlink(missing_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(new, flags, 0o600), "w") as out:
+        os.fchmod(out.fileno(), 0o600)
+        json.dump({name: getattr(server, name) for name in RunningServer.__slots__}, out)
+    new.replace(file)
+
+
+def published(data_dir: Path) -> RunningServer | None:
+    """Where the server of this data folder last said that it is."""
+    try:
+        found = _object((data_dir / _NAME).read_bytes()[:_LONGEST_REPLY]) or {}
+    except OSError:
+        return None
+    host, port, pid, version = (found.get(name) for name in RunningServer.__slots__)
+    if not (isinstance(host, str) and isinstance(version, str)):
+        return None
+    if type(port) is not int or type(pid) is not int:
+        return None
+    return RunningServer(host, port, pid, version)
+
+
+def withdraw(data_dir: Path) -> None:
+    """Take back what `publish` said."""
+    (data_dir / _NAME).unlink(missing_ok=True)
+
+
+def _object(data: bytes) -> dict[str, object] | None:
+    try:
+        value: object = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None

@@ -1,0 +1,120 @@
+"""Our own HTTP routes: each translates a request to one call of the hub, and back."""
+
+import functools
+import json
+from collections.abc import Awaitable, Callable
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from live_memory import __version__
+from live_memory.core.errors import InvalidRequest, LiveMemoryError
+from live_memory.flow.hub import Hub
+from live_memory.ports import Clock
+from live_memory.web.drain import Drain
+from live_memory.web.errors import problem_of
+from live_memory.web.guard import has_token
+from live_memory.web.identity import Identity
+from live_memory.web.requests import json_object, parse_question, workspace_of
+from live_memory.web.schemas import answered_form, stats_form, workspace_form
+from live_memory.web.streaming import AnswerStream
+
+__all__ = ["MOST_ANSWERS", "Routes"]
+
+# Answers a reply: some 5 kB each.
+MOST_ANSWERS = 200
+
+Handler = Callable[["Routes", Request], Awaitable[ASGIApp]]
+
+
+class Routes:
+    """The handlers; a failure of ours becomes its reply in one place."""
+
+    def __init__(self, hub: Hub, *, drain: Drain, identity: Identity, clock: Clock) -> None:
+        self._hub = hub
+        self._drain = drain
+        self._identity = identity
+        self._clock = clock
+
+    def table(self) -> list[Route]:
+        """Every route that is ours."""
+        return [
+            Route("/health", self._told(Routes.health)),
+            Route("/stats", self._told(Routes.stats)),
+            Route("/clear", self._told(Routes.clear), methods=["POST"]),
+            Route("/v1/answers", self._told(Routes.answers)),
+            Route("/v1/ask", self._told(Routes.ask), methods=["POST"]),
+        ]
+
+    async def health(self, request: Request) -> ASGIApp:
+        """Whether all is well; who has no token learns no more than that, and a proof."""
+        problems = self._hub.problems
+        known = has_token(request.scope)
+        reasons = list(problems) if known or not problems else ["see `live-memory doctor`"]
+        found: dict[str, object] = {
+            "status": "degraded" if problems else "ok",
+            "reasons": reasons,
+            "version": __version__,
+        }
+        nonce = request.query_params.get("nonce")
+        if nonce is not None:
+            found |= {"pid": self._identity.pid, "proof": self._identity.proof(nonce)}
+        return _json(found)
+
+    async def stats(self, request: Request) -> ASGIApp:
+        """Figures of one workspace."""
+        return _json(stats_form(await self._hub.stats(workspace_of(request.query_params, request))))
+
+    async def answers(self, request: Request) -> ASGIApp:
+        """Past answers, newest first."""
+        cwd = workspace_of(request.query_params, request)
+        workspace, asked = await self._hub.answers(cwd)
+        return _json({"answers": [answered_form(workspace, one) for one in asked[:MOST_ANSWERS]]})
+
+    async def clear(self, request: Request) -> ASGIApp:
+        """Forget one workspace or all; the project header is no consent to forget."""
+        fields = await json_object(request)
+        everything, cwd = fields.get("all"), fields.get("cwd")
+        if (everything is True) == (cwd is not None) or everything not in (None, True, False):
+            raise InvalidRequest('send {"cwd": FOLDER} to forget one workspace or {"all": true}')
+        if everything is True:
+            return _json({"cleared": await self._hub.clear_all()})
+        workspace = await self._hub.clear(workspace_of(fields, request))
+        return _json({"cleared": 1, "workspace": workspace_form(workspace)})
+
+    async def ask(self, request: Request) -> ASGIApp:
+        """Answer one question, saying on the way how far it is."""
+        fields = await json_object(request)
+        question = parse_question(
+            fields.get("question"),
+            timeout=fields.get("timeout"),
+            max_answer_tokens=fields.get("max_answer_tokens"),
+            asked_at=self._clock.now(),
+        )
+        cwd = workspace_of(fields, request)
+        return AnswerStream(functools.partial(self._drain.ask, cwd, question))
+
+    def _told(self, handler: Handler) -> Callable[[Request], Awaitable[ASGIApp]]:
+        """The handler, with what can fail told to the caller."""
+
+        @functools.wraps(handler)
+        async def endpoint(request: Request) -> ASGIApp:
+            try:
+                return await handler(self, request)
+            except LiveMemoryError as error:
+                problem = problem_of(error)
+                return Response(
+                    problem.body(),
+                    problem.status,
+                    headers=problem.headers(),
+                    media_type="application/json",
+                )
+
+        return endpoint
+
+
+def _json(value: object) -> Response:
+    # ASCII only: a name on disk may hold what UTF-8 cannot say.
+    return Response(json.dumps(value, allow_nan=False), media_type="application/json")

@@ -1,0 +1,55 @@
+"""What goes over the wire, as JSON values; text is cleaned so that any client can read it."""
+
+from live_memory.core.asking.answer import Answer, Usage
+from live_memory.core.memory.events import QuestionAnswered
+from live_memory.core.reading.text import clean
+from live_memory.flow.statistics import WorkspaceStats
+from live_memory.ports import WorkspaceIdentity
+
+__all__ = ["answer_form", "answered_form", "stats_form", "workspace_form"]
+
+
+def workspace_form(workspace: WorkspaceIdentity) -> dict[str, object]:
+    """A workspace by its root and key."""
+    return {"root": clean(workspace.root), "key": workspace.key.text}
+
+
+def answer_form(workspace: WorkspaceIdentity, answer: Answer) -> dict[str, object]:
+    """An answer (product.md section 2.5); its sources are in `citations`."""
+    return {
+        "answer": clean(answer.text),
+        "mode": answer.mode.value,
+        "grounding": answer.grounding.value,
+        "citations": [
+            {
+                "path": clean(citation.path.text),
+                "start": citation.start,
+                "end": citation.end,
+                "status": citation.status.value,
+            }
+            for citation in answer.citations
+        ],
+        "model": answer.model,
+        "elapsed_s": round(answer.elapsed_s, 3),
+        "usage": {name: getattr(answer.usage, name) for name in Usage.__dataclass_fields__},
+        "stop": answer.stop.value,
+        "workspace": workspace_form(workspace),
+        "notice": None if answer.notice is None else clean(answer.notice),
+    }
+
+
+def answered_form(workspace: WorkspaceIdentity, asked: QuestionAnswered) -> dict[str, object]:
+    """A past answer, with the question it was given to."""
+    return {
+        "question": asked.question.text,
+        "asked_at": asked.question.asked_at,
+        **answer_form(workspace, asked.answer),
+    }
+
+
+def stats_form(stats: WorkspaceStats) -> dict[str, object]:
+    """A workspace's figures by their names."""
+    figures = {name: getattr(stats, name) for name in WorkspaceStats.__dataclass_fields__}
+    figures["workspace"] = workspace_form(stats.workspace)
+    figures["problems"] = [clean(problem) for problem in stats.problems]
+    return figures
