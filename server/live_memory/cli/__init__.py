@@ -1,0 +1,1 @@
+"""Translates commands; all but `serve` speak HTTP to a running server."""

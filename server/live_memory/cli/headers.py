@@ -1,0 +1,58 @@
+"""`headers`: what the plugin's header helper prints, after the server runs and is proved."""
+
+import json
+import os
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+import click
+
+from live_memory.cli.failure import ExitCode, Failure
+from live_memory.cli.launcher import ensure_running
+from live_memory.cli.options import load_configuration
+from live_memory.core.errors import InvalidRequest
+
+__all__ = ["headers"]
+
+_URL_NAME = "CLAUDE_CODE_MCP_SERVER_URL"
+
+
+@click.command(hidden=True)
+def headers() -> None:
+    """Print the request headers as JSON; the host goes on without memory if that is `{}`."""
+    try:
+        found = _headers(os.environ)
+    except (Failure, InvalidRequest) as problem:
+        click.echo(f"live-memory: {problem}", err=True)
+        found = {}
+    click.echo(json.dumps(found))
+
+
+def _headers(environ: Mapping[str, str]) -> dict[str, str]:
+    host, port = _target(environ)
+    server = ensure_running(load_configuration({"host": host, "port": port}))
+    # A server of ours elsewhere proves nothing about who listens where the host will connect.
+    if (server.host, server.port) != (host, port):
+        raise Failure(
+            f"the server runs at {server.url}, the plugin is set to {host}:{port}: "
+            "set the same port in both",
+            code=ExitCode.LOCKED,
+            kind="locked",
+        )
+    return {"Authorization": f"Bearer {server.token}"}
+
+
+def _target(environ: Mapping[str, str]) -> tuple[str, int]:
+    """Where the host is about to connect."""
+    try:
+        url = urlsplit(environ.get(_URL_NAME, ""))
+        host, port = url.hostname, url.port
+    except ValueError:
+        host, port = None, None
+    if host is None or port is None:
+        raise Failure(
+            f"{_URL_NAME} names no address: this command is for the plugin's header helper",
+            code=ExitCode.REFUSED,
+            kind="invalid",
+        )
+    return host, port

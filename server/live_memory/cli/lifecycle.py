@@ -1,0 +1,133 @@
+"""`start`, `status` and `stop`."""
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import click
+
+from live_memory.cli.connection import Server, find, health
+from live_memory.cli.failure import ExitCode, Failure
+from live_memory.cli.launcher import ensure_running
+from live_memory.cli.options import configured, json_option
+from live_memory.settings import Configuration, Settings
+
+__all__ = ["plugin_folder", "start", "status", "stop"]
+
+# A cold start on a loaded machine; the plugin itself waits for less.
+_START_S = 30.0
+# The server saves for at most 5 s and closes workspaces for at most 2 s.
+_STOP_S = 15.0
+_LOOK_EVERY_S = 0.05
+
+
+@click.command()
+@json_option
+@configured
+def start(configuration: Configuration, *, as_json: bool) -> None:
+    """Start the server in the background, unless it runs."""
+    server = ensure_running(configuration, within_s=_START_S)
+    lines = _connect_lines()
+    if as_json:
+        click.echo(json.dumps(_form(server, configuration.settings) | {"connect": lines}))
+        return
+    click.echo(f"Live Memory {server.version} runs at {server.url}")
+    if lines:
+        click.echo("Connect Claude Code, once:\n" + "\n".join(f"  {line}" for line in lines))
+
+
+@click.command()
+@json_option
+@configured
+def status(configuration: Configuration, *, as_json: bool) -> None:
+    """Say whether the server runs, and where."""
+    server = find(configuration.settings)
+    if as_json:
+        click.echo(json.dumps(_form(server, configuration.settings)))
+        return
+    now = health(server)
+    click.echo(f"Live Memory {server.version} runs at {server.url} (pid {server.pid})")
+    click.echo(f"data folder {configuration.settings.data_dir}")
+    click.echo(f"status {now.status}" + "".join(f"\n- {why}" for why in now.reasons))
+
+
+@click.command()
+@json_option
+@configured
+def stop(configuration: Configuration, *, as_json: bool) -> None:
+    """Stop the server; what it knows is saved first."""
+    try:
+        server = find(configuration.settings)
+    except Failure as problem:
+        # Nothing runs: that is what was asked for.
+        if problem.code != ExitCode.UNREACHABLE:
+            raise
+        click.echo(json.dumps({"stopped": False}) if as_json else "no server runs")
+        return
+    _end(server, configuration.settings)
+    click.echo(json.dumps({"stopped": True, "pid": server.pid}) if as_json else "stopped")
+
+
+def plugin_folder() -> Path | None:
+    """The checkout that this package is installed from, where it holds the plugin too."""
+    folder = Path(__file__).parents[3]
+    return folder if (folder / ".claude-plugin" / "marketplace.json").is_file() else None
+
+
+def _connect_lines() -> list[str]:
+    folder = plugin_folder()
+    if folder is None:
+        return []
+    return [
+        f"claude plugin marketplace add {folder}",
+        "claude plugin install live-memory@live-memory",
+    ]
+
+
+def _form(server: Server, settings: Settings) -> dict[str, object]:
+    now = health(server)
+    return {
+        "running": True,
+        "url": server.url,
+        "pid": server.pid,
+        "version": server.version,
+        "status": now.status,
+        "reasons": list(now.reasons),
+        "data_dir": str(settings.data_dir),
+    }
+
+
+def _end(server: Server, settings: Settings) -> None:
+    """Ask the process to end and wait until nobody answers for it."""
+    try:
+        os.kill(server.pid, signal.SIGTERM)
+    except ProcessLookupError:
+        return
+    except PermissionError as problem:
+        raise Failure(
+            f"process {server.pid} belongs to another user", code=ExitCode.FAILED, kind="auth"
+        ) from problem
+    until = time.monotonic() + _STOP_S
+    while time.monotonic() < until:
+        if not _is_alive(server.pid):
+            return
+        time.sleep(_LOOK_EVERY_S)
+    raise Failure(
+        f"process {server.pid} was asked to stop and still runs: see '{settings.data_dir}'",
+        code=ExitCode.FAILED,
+        kind="timeout",
+    )
+
+
+def _is_alive(pid: int) -> bool:
+    """Whether the process still runs; one that only waits to be reaped has ended."""
+    try:
+        os.kill(pid, 0)
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # no /proc here, or it went just now: the next look tells
+    return not state.rpartition(")")[2].lstrip().startswith("Z")

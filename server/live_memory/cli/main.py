@@ -1,0 +1,104 @@
+"""The command `live-memory`: each subcommand's module is imported only when it is called.
+
+The plugin waits for `headers` at every session start, so nothing here may import the server.
+"""
+
+import importlib
+import json
+import sys
+from collections.abc import Sequence
+from io import TextIOWrapper
+
+import click
+
+from live_memory import __version__
+from live_memory.cli.failure import ExitCode, Failure
+from live_memory.core.errors import InvalidRequest
+
+__all__ = ["main", "run"]
+
+# In the order in which a person meets them. `serve` alone imports the server.
+_COMMANDS = {
+    "start": "lifecycle",
+    "ask": "ask",
+    "status": "lifecycle",
+    "stats": "memory",
+    "empty": "memory",
+    "config": "config",
+    "doctor": "doctor",
+    "stop": "lifecycle",
+    "serve": "serve",
+    "headers": "headers",
+}
+_SHORT = {
+    "start": "Start the server in the background, unless it runs.",
+    "ask": "Ask about a codebase.",
+    "status": "Say whether the server runs, and where.",
+    "stats": "Show what is remembered about a workspace.",
+    "empty": "Forget a workspace.",
+    "config": "Show the settings in force.",
+    "doctor": "Check the installation and name the fix for what is wrong.",
+    "stop": "Stop the server.",
+    "serve": "Run the server in the foreground.",
+}
+
+
+class _Commands(click.Group):
+    """A group that knows its commands' names without importing them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [name for name in _COMMANDS if name in _SHORT]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module = importlib.import_module(f"live_memory.cli.{_COMMANDS[cmd_name]}")
+        found = getattr(module, "command" if cmd_name == "serve" else cmd_name)
+        return found if isinstance(found, click.Command) else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _SHORT[name]) for name in self.list_commands(ctx)])
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="live-memory")
+def _live_memory() -> None:
+    """A memory of your codebase: cited answers that were checked a moment ago."""
+
+
+def main() -> None:
+    """Run the command line of this process and leave with its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # answers hold characters that a terminal may lack
+            stream.reconfigure(errors="backslashreplace")
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line; what goes wrong is one line, or one JSON object with `--json`."""
+    try:
+        outcome = _live_memory.main(list(arguments), prog_name="live-memory", standalone_mode=False)
+    except (click.ClickException, InvalidRequest) as problem:
+        return _tell(problem, as_json="--json" in arguments)
+    except click.Abort:
+        click.echo("stopped", err=True)
+        return ExitCode.FAILED
+    except BrokenPipeError:
+        sys.stdout = None  # the reader has left; flushing at exit would complain
+        return ExitCode.FAILED
+    return outcome if isinstance(outcome, int) else ExitCode.FINE
+
+
+def _tell(problem: click.ClickException | InvalidRequest, *, as_json: bool) -> int:
+    """Say what went wrong; returns the exit code."""
+    if isinstance(problem, InvalidRequest):
+        problem = Failure(str(problem), code=ExitCode.REFUSED, kind="invalid")
+    kind = problem.kind if isinstance(problem, Failure) else "invalid"
+    if as_json:
+        click.echo(json.dumps({"error": {"class": kind, "message": problem.format_message()}}))
+    elif isinstance(problem, Failure):
+        click.echo(f"live-memory: {problem.format_message()}", err=True)
+    else:
+        problem.show()
+    return problem.code if isinstance(problem, Failure) else problem.exit_code

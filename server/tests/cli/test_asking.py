@@ -1,0 +1,122 @@
+"""`ask`, `stats` and `empty` against a real server."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.shell import Shell
+
+_QUESTION = "What does retry_delay compute?"
+
+
+@pytest.mark.promise("citations-checked")
+def test_json_is_exactly_the_published_object(running: Shell, project: Path) -> None:
+    answer = running.run("ask", _QUESTION, "--cwd", str(project), "--json").json
+
+    assert set(answer) >= {
+        *("answer", "mode", "grounding", "citations", "model", "elapsed_s", "usage"),
+        *("workspace", "notice"),
+    }
+    assert answer["mode"] == "evidence"
+    assert answer["model"] is None
+    workspace = answer["workspace"]
+    assert isinstance(workspace, dict)
+    assert workspace["root"] == str(project)
+    citations = answer["citations"]
+    assert isinstance(citations, list)
+    assert citations[0]["path"] == "net/retry.py"
+    assert citations[0]["start"] == 1
+    assert citations[0]["status"] == "verified"
+
+
+def test_without_json_the_rendered_answer_is_all_there_is(running: Shell, project: Path) -> None:
+    done = running.run("ask", _QUESTION, "--cwd", str(project))
+
+    assert done.code == 0
+    assert done.err == ""
+    assert "net/retry.py:1" in done.out
+    assert "Sources:" in done.out
+    assert done.out.endswith("free]\n")
+
+
+@pytest.mark.parametrize(
+    ("cwd", "given", "root"),
+    [("net", ".", "net"), (".", "net", "net"), (".", "", "."), ("net", "..", ".")],
+)
+def test_a_relative_folder_is_seen_from_where_the_shell_is(
+    running: Shell, project: Path, cwd: str, given: str, root: str
+) -> None:
+    arguments = ["--cwd", given] if given else []
+
+    figures = running.run("stats", *arguments, "--json", cwd=project / cwd).json
+
+    workspace = figures["workspace"]
+    assert isinstance(workspace, dict)
+    assert workspace["root"] == str(project / root)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["ask", ""], "question is empty"),
+        (["ask", " \n"], "question is empty"),
+        (["ask"], "QUESTION"),
+        (["ask", "x" * 30_000], "characters"),
+        (["ask", _QUESTION, "--timeout", "1"], "timeout"),
+        (["ask", _QUESTION, "--timeout", "soon"], "timeout"),
+        (["ask", _QUESTION, "--timeout", "nan"], "timeout"),
+        (["ask", _QUESTION, "--cwd", "/"], "cwd"),
+        (["ask", _QUESTION, "--cwd", "does/not/exist"], "cwd"),
+        (["stats", "--cwd", "/dev/null"], "cwd"),
+        (["empty", "everything"], "everything"),
+        (["foo"], "foo"),
+        (["status", "--port", "70000"], "port"),
+    ],
+)
+def test_bad_input_is_refused_with_a_text_that_names_it(
+    running: Shell, project: Path, arguments: list[str], named: str
+) -> None:
+    done = running.run(*arguments, "--json", cwd=project)
+
+    assert (done.code, done.error[0]) == (2, "invalid"), done
+    assert named in done.error[1]
+    assert "Traceback" not in done.err
+
+
+def test_what_was_asked_is_counted_and_emptied(running: Shell, project: Path) -> None:
+    running.run("ask", _QUESTION, "--cwd", str(project))
+    before = running.run("stats", "--cwd", str(project), "--json").json
+    emptied = running.run("empty", "--cwd", str(project))
+    after = running.run("stats", "--cwd", str(project), "--json").json
+
+    assert before["questions"] == 1
+    assert emptied.out == f"forgot {project}\n"
+    assert after["questions"] == 0
+
+
+@pytest.mark.parametrize("everything", ["all", "--all"])
+def test_everything_can_be_emptied_at_once(running: Shell, project: Path, everything: str) -> None:
+    running.run("ask", _QUESTION, "--cwd", str(project))
+    emptied = running.run("empty", everything, "--json")
+
+    assert emptied.code == 0
+    assert running.run("stats", "--cwd", str(project), "--json").json["questions"] == 0
+
+
+def test_figures_are_a_table_that_people_can_read(running: Shell, project: Path) -> None:
+    done = running.run("stats", "--cwd", str(project))
+
+    assert f"workspace root  {project}\n" in done.out
+    assert "window limit    128,000\n" in done.out
+
+
+def test_a_terminal_that_knows_few_characters_still_gets_the_answer(
+    running: Shell, project: Path
+) -> None:
+    (project / "net/retry.py").write_text("def retry_delay():  # später → nie\n    pass\n")
+    done = running.run(
+        "ask", _QUESTION, "--cwd", str(project), environ={"PYTHONIOENCODING": "ascii:strict"}
+    )
+
+    assert done.code == 0, done
+    assert "retry_delay" in done.out

@@ -1,0 +1,106 @@
+"""`doctor` and `config show`."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.cli.shell import Shell
+
+# Without the host: what it says depends on the machine.
+_NO_HOST = {"PATH": os.defpath}
+
+
+def _verdicts(shell: Shell, **environ: str) -> dict[str, str]:
+    checks = shell.run("doctor", "--json", environ=_NO_HOST | environ).json["checks"]
+    assert isinstance(checks, list)
+    return {check["name"]: check["verdict"] for check in checks}
+
+
+def test_all_is_well_where_the_server_runs(running: Shell) -> None:
+    done = running.run("doctor", environ=_NO_HOST)
+
+    assert done.code == 0, done
+    assert "fail" not in {line.split()[0] for line in done.out.splitlines()}
+    assert f"http://127.0.0.1:{running.port} (pid " in done.out
+
+
+def test_a_server_that_does_not_run_is_no_failure_and_has_its_fix(shell: Shell) -> None:
+    done = shell.run("doctor", environ=_NO_HOST)
+
+    assert done.code == 0
+    assert "warn  server" in done.out
+    assert "live-memory start" in done.out
+
+
+def test_a_degraded_server_s_own_reasons_are_shown(shell: Shell, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "a.py").write_text("def a(): ...\n")
+    shell.run("start")
+    shell.run("ask", "Where is a?", "--cwd", str(project))
+    shell.run("stop")
+    (snapshot,) = shell.data_dir.glob("workspaces/*/snapshot.json")
+    snapshot.write_text("{")
+    shell.run("start")
+    shell.run("stats", "--cwd", str(project))
+
+    doctor, status = shell.run("doctor", environ=_NO_HOST), shell.run("status")
+
+    assert "warn  health" in doctor.out
+    assert "live-memory doctor" not in doctor.out
+    assert "status degraded\n- " in status.out
+
+
+@pytest.mark.parametrize("name", ["data folder", "token"])
+def test_what_others_can_read_is_a_failure_that_names_its_fix(shell: Shell, name: str) -> None:
+    shell.run("start")
+    shell.run("stop")
+    (shell.data_dir if name == "data folder" else shell.data_dir / "token").chmod(0o755)
+
+    done = shell.run("doctor", "--json", environ=_NO_HOST)
+
+    assert done.code == 1
+    assert done.json["ok"] is False
+    failed = [check for check in _checks(done.json) if check["verdict"] == "fail"]
+    assert [check["name"] for check in failed] == [name]
+    assert failed[0]["fix"]
+
+
+def test_a_host_without_the_plugin_is_told_how_to_install_it(shell: Shell, tmp_path: Path) -> None:
+    host = tmp_path / "host/claude"
+    host.parent.mkdir()
+    for listed, verdict in (
+        ("[]", "warn"),
+        ('[{"id": "live-memory@live-memory", "enabled": true}]', "ok"),
+        ('[{"id": "live-memory@live-memory", "enabled": false}]', "warn"),
+        ("no list", "warn"),
+        ("[7]", "warn"),
+    ):
+        host.write_text(f"#!/bin/sh\necho '{listed}'\n")
+        host.chmod(0o755)
+
+        assert _verdicts(shell, PATH=f"{host.parent}:{os.defpath}")["plugin"] == verdict, listed
+
+
+def test_config_shows_each_value_with_where_it_was_set(shell: Shell) -> None:
+    (shell.folder / "config/live-memory").mkdir(parents=True)
+    (shell.folder / "config/live-memory/config.toml").write_text("max_file_bytes = 4096\nfoo = 1\n")
+
+    done = shell.run("config", "show", "--json", "--host", "::1")
+    as_text = shell.run("config")
+
+    settings = done.json["settings"]
+    assert isinstance(settings, dict)
+    assert settings["port"] == {"value": shell.port, "source": "environment"}
+    assert settings["host"] == {"value": "::1", "source": "flag"}
+    assert settings["max_file_bytes"]["value"] == 4096
+    assert settings["log_level"] == {"value": "info", "source": "default"}
+    assert done.err.startswith("warning: unknown setting 'foo'")
+    assert f"port            {shell.port}  (environment)\n" in as_text.out
+
+
+def _checks(report: dict[str, object]) -> list[dict[str, str]]:
+    checks = report["checks"]
+    assert isinstance(checks, list)
+    return checks
