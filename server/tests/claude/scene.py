@@ -1,0 +1,107 @@
+"""One scene with the real client, in a process of its own so that it can be cut off from the world.
+
+    python -m tests.claude.scene PLAN.json OUTCOME.json
+
+It plays the Messages API, optionally a stranger on the server's port, runs the client's commands
+one after the other, and stops every server that they started.
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from tests.claude.fake_anthropic import FakeAnthropic, Turn
+
+__all__ = ["play"]
+
+_EACH_S = 60
+_NOT_FOUND = b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+
+
+def play(plan: dict[str, object]) -> dict[str, object]:
+    """Run the plan's commands; returns what they printed and what reached us."""
+    turns = [_turn(turn) for turn in _list(plan["turns"])]
+    heard: list[str] = []
+    with ExitStack() as stack:
+        api = stack.enter_context(FakeAnthropic(turns))
+        if plan["stranger_port"] is not None:
+            stack.enter_context(_stranger(int(str(plan["stranger_port"])), heard))
+        stack.callback(_stop_server, Path(str(plan["data_dir"])))
+        environ = {**_texts(plan["environ"]), "ANTHROPIC_BASE_URL": api.base_url}
+        runs = [_run(command, environ, str(plan["cwd"])) for command in _list(plan["commands"])]
+    return {"runs": runs, "requests": api.requests, "heard": heard}
+
+
+def _run(command: object, environ: dict[str, str], cwd: str) -> dict[str, object]:
+    done = subprocess.run(
+        [str(word) for word in _list(command)],
+        cwd=cwd,
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=_EACH_S,
+        check=False,
+    )
+    return {"returncode": done.returncode, "stdout": done.stdout, "stderr": done.stderr}
+
+
+@contextmanager
+def _stranger(port: int, heard: list[str]) -> Iterator[None]:
+    """A program of someone else's that got the port first, and notes all it is told."""
+
+    def listen() -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            with connection:
+                connection.settimeout(5)
+                heard.append(connection.recv(65536).decode("latin-1"))
+                connection.sendall(_NOT_FOUND)
+
+    with socket.create_server(("127.0.0.1", port)) as listener:
+        thread = threading.Thread(target=listen, daemon=True)
+        thread.start()
+        yield
+        listener.shutdown(socket.SHUT_RDWR)
+    thread.join()
+
+
+def _stop_server(data_dir: Path) -> None:
+    try:
+        pid = json.loads((data_dir / "server.json").read_text())["pid"]
+        os.kill(pid, signal.SIGTERM)
+    except (FileNotFoundError, ProcessLookupError):
+        pass
+
+
+def _turn(value: object) -> Turn:
+    if isinstance(value, str):
+        return value
+    name, given = _list(value)
+    assert isinstance(given, dict)
+    return str(name), given
+
+
+def _list(value: object) -> list[object]:
+    assert isinstance(value, list)
+    return value
+
+
+def _texts(value: object) -> dict[str, str]:
+    assert isinstance(value, dict)
+    return {str(name): str(text) for name, text in value.items()}
+
+
+if __name__ == "__main__":
+    plan_file, outcome_file = map(Path, sys.argv[1:])
+    outcome_file.write_text(json.dumps(play(json.loads(plan_file.read_text()))))

@@ -1,0 +1,200 @@
+"""Sets a scene for the real client: an empty home, a small project, a copy of our plugin."""
+
+import functools
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.claude.fake_anthropic import Json, Turn
+
+__all__ = ["ASK", "PROJECT", "Outcome", "Run", "Stage", "set_stage", "verified_lines"]
+
+ASK = "mcp__plugin_live-memory_live-memory__ask_live_memory"
+
+_REPOSITORY = Path(__file__).parents[3]
+_PLUGIN = (".claude-plugin", ".mcp.json", "bin", "commands", "hooks", "skills")
+PROJECT = {
+    "settings.py": '"""Settings."""\n\n# How often a request is sent again.\nRETRY_LIMIT = 7\n',
+    "client.py": "from settings import RETRY_LIMIT\n\n\ndef send() -> int: return RETRY_LIMIT\n",
+}
+_SCENE_S = 100
+# Nothing can leave, and when the scene ends, every process in it ends.
+_CUT_OFF = [
+    *("unshare", "--map-root-user", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"),
+    *("sh", "-c", 'ip link set lo up && exec "$@"', "sh"),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one command of the client did."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a scene left behind: the runs, the model's requests, what a stranger was told."""
+
+    runs: tuple[Run, ...]
+    requests: tuple[Json, ...]
+    heard: tuple[str, ...]
+
+    def tools_offered_first(self) -> list[str]:
+        """The tools of the first request that offers any."""
+        tools = self.requests[0]["tools"]
+        assert isinstance(tools, list)
+        return [tool["name"] for tool in tools]
+
+    def tool_result(self) -> str:
+        """What the tool gave back, as the model saw it."""
+        return "\n".join(
+            text
+            for request in self.requests
+            for text in _texts(request["messages"], inside="tool_result")
+        )
+
+    def said(self) -> list[str]:
+        """All text of each request."""
+        return ["\n".join(_texts(request["messages"])) for request in self.requests]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Where the scenes of one test are played; they share the home and the project."""
+
+    folder: Path
+    plugin: Path
+    port: int
+
+    @property
+    def project(self) -> Path:
+        return self.folder / "project"
+
+    @property
+    def data_dir(self) -> Path:
+        return self.folder / "home/.local/share/live-memory"
+
+    def play(
+        self,
+        *commands: Sequence[str],
+        turns: Sequence[Turn] = (),
+        stranger: bool = False,
+        with_command: bool = True,
+    ) -> Outcome:
+        """Run the client's commands one after the other."""
+        plan = {
+            "turns": list(turns),
+            "stranger_port": self.port if stranger else None,
+            "data_dir": str(self.data_dir),
+            "environ": self._environ(with_command=with_command),
+            "cwd": str(self.project),
+            "commands": [["claude", *command] for command in commands],
+        }
+        given, left = self.folder / "plan.json", self.folder / "outcome.json"
+        given.write_text(json.dumps(plan))
+        scene = [sys.executable, "-m", "tests.claude.scene", str(given), str(left)]
+        subprocess.run(
+            [*_cut_off(), *scene], cwd=_REPOSITORY / "server", timeout=_SCENE_S, check=True
+        )
+        outcome = json.loads(left.read_text())
+        return Outcome(
+            runs=tuple(Run(**run) for run in outcome["runs"]),
+            requests=tuple(outcome["requests"]),
+            heard=tuple(outcome["heard"]),
+        )
+
+    def server_log(self) -> str:
+        """What the server said, for a test that fails."""
+        log = self.data_dir / "server.log"
+        return log.read_text() if log.exists() else "the server was never started"
+
+    def _environ(self, *, with_command: bool) -> dict[str, str]:
+        home = self.folder / "home"
+        ours = str(Path(sys.executable).parent)
+        folders = [f for f in os.environ["PATH"].split(":") if not _has_command(f)]
+        return {
+            "PATH": ":".join([ours, *folders] if with_command else folders),
+            "HOME": str(home),
+            "CLAUDE_CONFIG_DIR": str(home / ".claude"),
+            "TMPDIR": str(self.folder / "tmp"),
+            "LANG": "C.UTF-8",
+            "ANTHROPIC_API_KEY": "dummy-key",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_TELEMETRY": "1",
+            "DISABLE_ERROR_REPORTING": "1",
+            "DISABLE_AUTOUPDATER": "1",
+        }
+
+
+def set_stage(folder: Path) -> Stage:
+    """Make an empty home, a project, and a copy of the plugin whose default port is free."""
+    stage = Stage(folder, folder / "plugin", _free_port())
+    for name in ("home/.claude", "tmp", "project"):
+        (folder / name).mkdir(parents=True)
+    for name, text in PROJECT.items():
+        (stage.project / name).write_text(text)
+    for name in _PLUGIN:
+        source, target = _REPOSITORY / name, stage.plugin / name
+        if source.is_dir():
+            shutil.copytree(source, target)
+        elif source.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, target)
+    manifest = stage.plugin / ".claude-plugin/plugin.json"
+    described = json.loads(manifest.read_text())
+    described["userConfig"]["port"]["default"] = stage.port
+    manifest.write_text(json.dumps(described))
+    return stage
+
+
+def _has_command(folder: str) -> bool:
+    return (Path(folder) / "live-memory").exists()
+
+
+def verified_lines(reply: str) -> set[tuple[str, int]]:
+    """Every line that a rendered answer cites and calls verified."""
+    cited = re.findall(r"^- (\S+):(\d+)(?:-(\d+))? \(verified\)$", reply, re.MULTILINE)
+    return {
+        (path, line)
+        for path, start, end in cited
+        for line in range(int(start), int(end or start) + 1)
+    }
+
+
+@functools.cache
+def _cut_off() -> list[str]:
+    """The words that cut a command off from the network, where this machine lets us."""
+    if not shutil.which("unshare") or not shutil.which("ip"):
+        return []
+    tried = subprocess.run([*_CUT_OFF, "true"], capture_output=True, timeout=20, check=False)
+    return _CUT_OFF if tried.returncode == 0 else []
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+    return port
+
+
+def _texts(value: object, *, inside: str | None = None) -> Iterator[str]:
+    """All text in messages, or only what stands inside blocks of one type."""
+    if isinstance(value, str):
+        if inside is None:
+            yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item, inside=inside)
+    elif isinstance(value, dict):
+        wanted = None if value.get("type") == inside else inside
+        for name in ("text", "content"):
+            yield from _texts(value.get(name), inside=wanted)

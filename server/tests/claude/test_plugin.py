@@ -1,0 +1,105 @@
+"""The plugin in the real client: nothing is started by hand, and nothing breaks the session."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from live_memory import __version__
+from live_memory.web.token import ensure_token
+from tests.claude.fake_anthropic import Turn
+from tests.claude.stage import ASK, PROJECT, Stage, verified_lines
+
+_ASKS: list[Turn] = [(ASK, {"question": "Where is RETRY_LIMIT set?"}), "done"]
+_LINE = PROJECT["settings.py"].splitlines().index("RETRY_LIMIT = 7") + 1
+_REPOSITORY = Path(__file__).parents[3]
+
+
+@pytest.mark.real("claude")
+@pytest.mark.promise("citations-checked")
+def test_the_first_session_offers_the_tool_and_its_answer_cites_the_line(stage: Stage) -> None:
+    """C06: no server runs, the home is empty, and the model can ask at once."""
+    session = ["-p", "go", "--plugin-dir", str(stage.plugin), "--allowedTools", ASK]
+
+    outcome = stage.play(session, turns=_ASKS)
+
+    assert outcome.runs[0].returncode == 0, outcome.runs[0]
+    assert ASK in outcome.tools_offered_first(), stage.server_log()
+    assert ("settings.py", _LINE) in verified_lines(outcome.tool_result())
+
+
+@pytest.mark.real("claude")
+def test_an_installed_plugin_works_on_the_port_that_the_user_chose(stage: Stage) -> None:
+    other_port = stage.port + 1 if stage.port < 65_000 else stage.port - 1
+    outcome = stage.play(
+        ["plugin", "marketplace", "add", str(stage.plugin)],
+        ["plugin", "install", "live-memory@live-memory", "--config", f"port={other_port}"],
+        ["-p", "go", "--allowedTools", ASK],
+        turns=_ASKS,
+    )
+
+    assert [run.returncode for run in outcome.runs] == [0, 0, 0], outcome.runs
+    assert ASK in outcome.tools_offered_first(), stage.server_log()
+    assert ("settings.py", _LINE) in verified_lines(outcome.tool_result())
+
+
+@pytest.mark.real("claude")
+def test_the_commands_put_real_figures_and_settings_before_the_model(stage: Stage) -> None:
+    def session(prompt: str) -> list[str]:
+        return ["-p", prompt, "--plugin-dir", str(stage.plugin), "--allowedTools", ASK]
+
+    outcome = stage.play(
+        session("go"),
+        session("/live-memory-stats"),
+        session("/live-memory-config show"),
+        session("/live-memory-empty"),
+        session("/live-memory-stats"),
+        turns=_ASKS,
+    )
+
+    *_, stats, config, empty, stats_after = outcome.said()
+    assert "indexed files   2\n" in stats
+    assert "questions       1\n" in stats
+    assert f"data_dir        {stage.data_dir}  (default)" in config
+    assert f"forgot {stage.project}" in empty
+    assert "questions       0\n" in stats_after
+
+
+@pytest.mark.real("claude")
+def test_a_stranger_on_the_port_gets_no_token_and_the_session_goes_on(stage: Stage) -> None:
+    """C03: the helper proves the server first (security.md D3)."""
+    token = ensure_token(stage.data_dir)
+    session = ["-p", "go", "--plugin-dir", str(stage.plugin)]
+
+    outcome = stage.play(session, turns=["done"], stranger=True)
+
+    assert outcome.runs[0].returncode == 0
+    assert outcome.runs[0].stdout == "done\n"
+    assert any("/health?nonce=" in request for request in outcome.heard)
+    assert not any(token in request for request in outcome.heard)
+
+
+@pytest.mark.real("claude")
+def test_the_session_goes_on_where_the_command_is_not_installed(stage: Stage) -> None:
+    session = ["-p", "go", "--plugin-dir", str(stage.plugin)]
+
+    outcome = stage.play(session, turns=["done"], with_command=False)
+
+    assert outcome.runs[0].returncode == 0
+    assert outcome.runs[0].stdout == "done\n"
+
+
+@pytest.mark.real("claude")
+@pytest.mark.parametrize("manifest", [".", ".claude-plugin/plugin.json"])
+def test_the_client_finds_nothing_wrong_with_plugin_and_marketplace(
+    stage: Stage, manifest: str
+) -> None:
+    outcome = stage.play(["plugin", "validate", "--strict", str(_REPOSITORY / manifest)])
+
+    assert outcome.runs[0].returncode == 0, outcome.runs[0]
+
+
+def test_the_plugin_has_the_version_of_the_package() -> None:
+    manifest = json.loads((_REPOSITORY / ".claude-plugin/plugin.json").read_text())
+
+    assert manifest["version"] == __version__
