@@ -35,7 +35,7 @@ from live_memory.ports import EvidenceIndex, Sandbox
 __all__ = ["answer_from_evidence"]
 
 # Recall is judged, and people read, within the first ten files.
-_MOST_FILES = 12
+_MOST_FILES = 10
 # What is opened beyond the ranked files bounds the work of a question.
 _MOST_OPENED, _MOST_CALLS_TRIED, _MOST_CALLERS = 12, 8, 3
 _LINES_FOLLOWED, _MOST_NAMES_FOLLOWED, _MOST_RELATED = 4, 8, 2

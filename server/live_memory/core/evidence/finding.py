@@ -71,11 +71,10 @@ def say(finding: Finding, evidence: Evidence) -> Saying:
         places.append(subject.place)
         most = _LEAD_LINES if at == 0 else _OTHER_LINES
         file = files[subject.place.path]
-        for number in key_lines(file, subject, worth, most=most + len(said)):
-            if (file.path, number) not in said and most > 0:
-                said.add((file.path, number))
-                most -= 1
-                rows.append(f"  - line {number}: `{quoted(file, number)}`")
+        before = {number for path, number in said if path == file.path}
+        for number in key_lines(file, subject, worth, most=most, besides=before):
+            said.add((file.path, number))
+            rows.append(f"  - line {number}: `{quoted(file, number)}`")
         if at == 0:
             rows += [f"  - called from {_used(use, files)}" for use in finding.callers]
             rows += [f"  - uses {_introduced(other, files)}" for other in finding.related]

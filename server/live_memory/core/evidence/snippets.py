@@ -1,7 +1,7 @@
 """Which lines of a place to show: those that hold the question's words."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from live_memory.core.evidence.docs import spoken_lines
 from live_memory.core.evidence.outline import head_end, indent_of
@@ -20,16 +20,24 @@ _HEAD_REACH = 4  # lines that a window may grow upwards to begin where its state
 
 
 def key_lines(
-    file: OpenedFile, definition: Definition, worth: Mapping[str, float], *, most: int
+    file: OpenedFile,
+    definition: Definition,
+    worth: Mapping[str, float],
+    *,
+    most: int,
+    besides: Collection[int] = (),
 ) -> tuple[int, ...]:
-    """The numbers of the lines of a definition's body worth most to the question, in order."""
+    """The numbers of the lines of a definition's body worth most to the question, in order.
+
+    Lines `besides` which they are chosen were said already.
+    """
     place = definition.place
     first = min(head_end(file.lines, place.start - 1) + 1, place.end)
-    spoken = spoken_lines(file.lines, place.start, place.end)
+    silent = spoken_lines(file.lines, place.start, place.end).union(besides)
     valued = [
         (_worth(file.lines[number - 1], worth), number)
         for number in range(first, min(place.end, len(file.lines)) + 1)
-        if number not in spoken and not _SILENT.match(file.lines[number - 1])
+        if number not in silent and not _SILENT.match(file.lines[number - 1])
     ]
     best = sorted((pair for pair in valued if pair[0] > 0), key=lambda p: (-p[0], p[1]))
     return tuple(sorted(number for _, number in best[:most]))

@@ -37,6 +37,7 @@ def test_key_lines_do_something_and_hold_what_is_worth_most() -> None:
     file = _opened(TEXT)
     assert key_lines(file, file.outline[0], WORTH, most=2) == (8, 10)
     assert key_lines(file, file.outline[0], WORTH, most=9) == (8, 10, 11, 13)
+    assert key_lines(file, file.outline[0], WORTH, most=1, besides={10}) == (8,)
     assert key_lines(file, file.outline[0], {}, most=9) == ()
 
 
