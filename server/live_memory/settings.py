@@ -1,5 +1,6 @@
 """Everything a person can set, read once: flags > environment > config file > defaults."""
 
+import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,13 +8,30 @@ from pathlib import Path
 from typing import Literal
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+)
 
 from live_memory.core.errors import InvalidRequest
 
-__all__ = ["Configuration", "Settings", "config_file", "load", "page"]
+__all__ = ["RELOADABLE", "Configuration", "Settings", "config_file", "load", "page"]
 
 _PREFIX = "LIVE_MEMORY_"
+
+# What a running server takes over when it is told to read its configuration again.
+RELOADABLE = frozenset(
+    {
+        "provider", "model", "base_url", "api_key", "auth_header", "openai_extra_body",
+        "context_tokens", "max_context_tokens", "price_input", "price_output",
+        "price_cache_read_mult", "price_cache_write_mult", "spend_cap_usd_day",
+        "spend_cap_tokens_hour",
+    }
+)  # fmt: skip
 
 
 class Settings(BaseModel):
@@ -36,9 +54,89 @@ class Settings(BaseModel):
         le=16 * 1024 * 1024,
         description="Bytes of a file that are read into memory; of a longer file, its head.",
     )
+    provider: Literal["auto", "anthropic", "openai", "claude-cli", "none"] = Field(
+        default="auto",
+        description="Who answers: `auto` takes a key or base URL that is set, else the user's own "
+        "Claude Code where it is logged in, else no model; `none` answers from evidence alone.",
+    )
+    model: str | None = Field(
+        default=None, description="Model name; the provider's cheap one where it is not set."
+    )
+    base_url: str | None = Field(
+        default=None,
+        description="Address of the provider or a compatible server, with its `/v1` for `openai`.",
+    )
+    api_key: SecretStr | None = Field(
+        default=None,
+        description="Key for the provider; else `ANTHROPIC_API_KEY`, `OPENAI_API_KEY` or "
+        "`DEEPSEEK_API_KEY`.",
+    )
+    auth_header: Literal["bearer", "x-api-key"] = Field(
+        default="bearer", description="How the key travels; some gateways want `x-api-key`."
+    )
+    openai_extra_body: dict[str, object] = Field(
+        default_factory=dict, description="Fields added to every Chat Completions request."
+    )
+    context_tokens: int | None = Field(
+        default=None,
+        ge=2_048,
+        le=10_000_000,
+        description="Tokens of the model's own window; known by its name where it is not set.",
+    )
+    max_context_tokens: int = Field(
+        default=48_000,
+        ge=4_096,
+        le=128_000,
+        description="Tokens of memory that are sent with a question, at most.",
+    )
+    price_input: float | None = Field(
+        default=None, ge=0, le=10_000, description="US dollars for a million input tokens."
+    )
+    price_output: float | None = Field(
+        default=None, ge=0, le=10_000, description="US dollars for a million output tokens."
+    )
+    price_cache_read_mult: float = Field(
+        default=0.1,
+        ge=0,
+        le=10,
+        description="Price of a cached token, as a share of `price_input`.",
+    )
+    price_cache_write_mult: float = Field(
+        default=1.25,
+        ge=0,
+        le=10,
+        description="Price of a token written to the cache, as a share of `price_input`.",
+    )
+    spend_cap_usd_day: float = Field(
+        default=5.0,
+        ge=0,
+        le=100_000,
+        description="US dollars that models may cost in a day; then evidence answers. 0 is no cap.",
+    )
+    spend_cap_tokens_hour: int = Field(
+        default=3_000_000,
+        ge=0,
+        le=10_000_000_000,
+        description="Tokens that models may use in an hour; then evidence answers. 0 is no cap.",
+    )
+    max_parallel_questions: int = Field(
+        default=4,
+        ge=1,
+        le=32,
+        description="Questions of one workspace that are answered at a time; 1 is one by one.",
+    )
+    max_queue: int = Field(
+        default=100, ge=0, le=10_000, description="Questions of one workspace that may wait."
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="The least severe lines that are logged."
     )
+
+    @field_validator("openai_extra_body", mode="before")
+    @classmethod
+    def _from_json(cls, value: object) -> object:
+        """In the environment a table is written as JSON."""
+        return json.loads(value) if isinstance(value, str) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,16 +210,22 @@ Nothing in a repository can change a setting.
 
 def _kind(name: str) -> str:
     schema = Settings.model_json_schema()["properties"][name]
+    schema = schema.get("anyOf", [schema])[0]
     if "enum" in schema:
         return ", ".join(f"`{value}`" for value in schema["enum"])
     if "minimum" in schema:
         return f"{schema['minimum']} to {schema['maximum']}"
-    return "folder" if schema.get("format") == "path" else "text"
+    if schema.get("format") == "path":
+        return "folder"
+    return {"boolean": "yes, no", "object": "table"}.get(schema["type"], "text")
 
 
 def _default(name: str) -> str:
     field = Settings.model_fields[name]
-    return "the user's data folder" if field.default_factory else f"`{field.default}`"
+    if name == "data_dir":
+        return "the user's data folder"
+    value = field.default_factory() if field.default_factory else field.default  # type: ignore[call-arg]  # ours take no argument
+    return "" if value is None or value == {} else f"`{value}`"
 
 
 def _read(file: Path) -> dict[str, object]:

@@ -1,11 +1,20 @@
-"""`config`: the settings in force, each with where it was set; a secret is never printed."""
+"""`config`: the settings in force with their sources, changing them, and trying the model."""
 
 import json
+import os
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import click
+from pydantic import SecretStr
 
-from live_memory.cli.options import configured, json_option
-from live_memory.settings import Configuration, config_file
+from live_memory.cli.connection import find, post
+from live_memory.cli.failure import Failure
+from live_memory.cli.options import configured, json_option, load_configuration
+from live_memory.core.errors import InvalidRequest
+from live_memory.settings import RELOADABLE, Configuration, Settings, config_file, load
 
 __all__ = ["config"]
 
@@ -13,7 +22,7 @@ __all__ = ["config"]
 @click.group(invoke_without_command=True)
 @click.pass_context
 def config(ctx: click.Context) -> None:
-    """Show the settings in force."""
+    """Show and change settings, and try the model."""
     if ctx.invoked_subcommand is None:
         ctx.invoke(show)
 
@@ -22,7 +31,7 @@ def config(ctx: click.Context) -> None:
 @json_option
 @configured
 def show(configuration: Configuration, *, as_json: bool = False) -> None:
-    """Print each setting with its value and where it was set."""
+    """Print each setting with its value and where it was set; never a secret."""
     values = configuration.settings.model_dump(mode="json")
     if as_json:
         settings = {
@@ -33,5 +42,123 @@ def show(configuration: Configuration, *, as_json: bool = False) -> None:
         return
     width = max(map(len, values))
     for name, value in values.items():
-        click.echo(f"{name:<{width}}  {value}  ({configuration.sources[name]})")
+        shown = "-" if value in (None, {}) else value
+        click.echo(f"{name:<{width}}  {shown}  ({configuration.sources[name]})")
     click.echo(f"\nThe file is {config_file()}.")
+
+
+@config.command(name="set")
+@click.argument("assignments", nargs=-1, required=True, metavar="KEY=VALUE...")
+@json_option
+def set_values(assignments: Sequence[str], *, as_json: bool) -> None:
+    """Write settings to the config file and tell the running server.
+
+    KEY= goes back to the default; KEY=- reads the value from standard input, which is the only
+    way for a key.
+    """
+    changes = _parsed(assignments)
+    file = config_file()
+    _write(file, changes)
+    outcome: dict[str, object] = {"file": str(file), "set": sorted(changes), "reloaded": False}
+    try:
+        server = find(load_configuration({}).settings)
+    except Failure:
+        outcome["note"] = "no server runs; the next one takes them"
+    else:
+        outcome |= {"model": post(server, "/reload", {}).get("model"), "reloaded": True}
+        later = sorted(changes.keys() - RELOADABLE)
+        if later:
+            outcome["note"] = (
+                f"{', '.join(later)}: restart the server (`live-memory stop`, `start`)"
+            )
+    if as_json:
+        click.echo(json.dumps(outcome))
+        return
+    click.echo(f"wrote {', '.join(sorted(changes))} to {file}")
+    if outcome["reloaded"]:
+        click.echo(f"the running server answers with {outcome['model'] or 'no model'}")
+    if "note" in outcome:
+        click.echo(outcome["note"])
+
+
+@config.command()
+@json_option
+@configured
+def test(configuration: Configuration, *, as_json: bool) -> None:
+    """Ask the model once and print what it can carry."""
+    verdict = post(find(configuration.settings), "/v1/models/test", {})
+    if as_json:
+        click.echo(json.dumps(verdict))
+    else:
+        click.echo(_sentence(verdict))
+    if not verdict["is_reachable"]:
+        sys.exit(1)
+
+
+def _sentence(verdict: Mapping[str, object]) -> str:
+    if not verdict["is_reachable"]:
+        return f"{verdict['model'] or 'no model'}: not usable: {verdict['problem']}"
+    tools = "calls tools" if verdict["has_tools"] else "calls no tools"
+    price = "price known" if verdict["is_price_known"] else "price unknown (set price_input, ...)"
+    return (
+        f"{verdict['model']}: reachable, {tools}, window of {verdict['context_tokens']} tokens, "
+        f"{price}; answers as {verdict['mode']}"
+    )
+
+
+def _parsed(assignments: Sequence[str]) -> dict[str, object]:
+    """What to write for each key; `None` takes it out.
+
+    Raises:
+        InvalidRequest: a key is unknown, or a value cannot be; the text lists what can.
+    """
+    changes: dict[str, object] = {}
+    for assignment in assignments:
+        key, equals, text = assignment.partition("=")
+        if key not in Settings.model_fields:
+            valid = ", ".join(Settings.model_fields)
+            raise InvalidRequest(f"there is no setting {key!r}; the settings are {valid}")
+        if not equals:
+            raise InvalidRequest(f"write {key}=VALUE, {key}= for the default, or {key}=- for stdin")
+        if key == "api_key" and text not in ("", "-"):
+            raise InvalidRequest(
+                "a key on the command line is seen by others: pipe it into `config set api_key=-`"
+            )
+        given = sys.stdin.readline().strip() if text == "-" else text
+        changes[key] = _value(key, given) if given else None
+    return changes
+
+
+def _value(key: str, text: str) -> object:
+    """The value as the file holds it."""
+    value: object = getattr(load({key: text}, {}, Path(os.devnull)).settings, key)
+    if isinstance(value, SecretStr):
+        return value.get_secret_value()
+    return str(value) if isinstance(value, Path) else value
+
+
+def _write(file: Path, changes: Mapping[str, object]) -> None:
+    """Change the file in one step, 0600, with a person's comments left where they are.
+
+    Raises:
+        InvalidRequest: what is there is not TOML, or it cannot be written.
+    """
+    import tomlkit  # noqa: PLC0415  (only this command edits, and the others start fast)
+
+    try:
+        before = file.read_text(encoding="utf-8") if file.exists() else ""
+        document = tomlkit.parse(before)
+        for key, value in changes.items():
+            if value is None:
+                document.pop(key, None)
+            else:
+                document[key] = value
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor, new = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+        with os.fdopen(descriptor, "w", encoding="utf-8") as out:
+            out.write(tomlkit.dumps(document))
+            out.flush()
+            os.fsync(out.fileno())
+        Path(new).replace(file)
+    except (OSError, ValueError) as problem:
+        raise InvalidRequest(f"{file} cannot be changed: {problem}") from problem

@@ -9,7 +9,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
@@ -48,15 +48,19 @@ def command(*, print_limits: bool, **flags: object) -> None:
         click.echo(json.dumps(limits, indent=2))
         return
     try:
-        configuration = load(flags, os.environ, config_file())
+        sys.exit(serve(lambda: load(flags, os.environ, config_file())))
     except InvalidRequest as problem:
-        click.echo(f"live-memory: {problem}", err=True)
+        _say(str(problem))
         sys.exit(_REFUSED)
-    sys.exit(serve(configuration))
 
 
-def serve(configuration: Configuration) -> int:
-    """Serve until told to stop; the exit code says why it ended (product.md 2.4)."""
+def serve(read: Callable[[], Configuration]) -> int:
+    """Serve until told to stop; the exit code says why it ended (product.md 2.4).
+
+    Raises:
+        InvalidRequest: a setting or a file of ours is not as it must be.
+    """
+    configuration = read()
     os.umask(0o077)  # whatever we make is for its owner only
     settings = configuration.settings
     for warning in configuration.warnings:
@@ -68,18 +72,18 @@ def serve(configuration: Configuration) -> int:
             "because whoever reaches the port reaches your code"
         )
         return _REFUSED
-    try:
-        ensure_data_dir(settings.data_dir)
-        with _lock(settings.data_dir) as is_locked:
-            if not is_locked:
-                return _already_running(settings, host)
-            return _serve_locked(settings, host, token=ensure_token(settings.data_dir))
-    except InvalidRequest as problem:
-        _say(str(problem))
-        return _REFUSED
+    ensure_data_dir(settings.data_dir)
+    with _lock(settings.data_dir) as is_locked:
+        if not is_locked:
+            return _already_running(settings, host)
+        token = ensure_token(settings.data_dir)
+        return _serve_locked(configuration, host, token=token, reread=read)
 
 
-def _serve_locked(settings: Settings, host: str, *, token: str) -> int:
+def _serve_locked(
+    configuration: Configuration, host: str, *, token: str, reread: Callable[[], Configuration]
+) -> int:
+    settings = configuration.settings
     listener = listen(host, settings.port)
     if isinstance(listener, str):
         if known.is_ours(host, settings.port, token=token):
@@ -97,7 +101,9 @@ def _serve_locked(settings: Settings, host: str, *, token: str) -> int:
         gc.disable()
         try:
             identity = Identity(token, settings.port, os.getpid())
-            app = build_app(settings, identity=identity, all_imported=_collect_again)
+            app = build_app(
+                configuration, identity=identity, reread=reread, all_imported=_collect_again
+            )
             return anyio.run(host_app, app, listener)
         finally:
             known.withdraw(settings.data_dir)

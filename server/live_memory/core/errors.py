@@ -11,6 +11,8 @@ LiveMemoryError
 │  └─ ModelUnavailable   no usable reply from a model
 │     ├─ ModelOverloaded     busy or rate limited; again after `retry_after_s`
 │     ├─ ModelUnreachable    no connection, a cut stream, a server error
+│     │  └─ ModelTimedOut       no usable reply before the deadline
+│     ├─ SpendCapped         what may be spent is spent
 │     ├─ ModelRefused        key, quota or name: a person must act
 │     ├─ ModelLacksTools     this model takes no tools at this endpoint
 │     └─ PromptTooLong       the prompt does not fit; `limit_tokens` where it was told
@@ -21,6 +23,8 @@ LiveMemoryError
 Bugs are outside the tree, are never caught, and reach the top.
 """
 
+from typing import ClassVar
+
 __all__ = [
     "Busy",
     "Corrupt",
@@ -29,6 +33,7 @@ __all__ = [
     "ModelLacksTools",
     "ModelOverloaded",
     "ModelRefused",
+    "ModelTimedOut",
     "ModelUnavailable",
     "ModelUnreachable",
     "NotAllowed",
@@ -37,6 +42,7 @@ __all__ = [
     "Rejected",
     "SnapshotTooNew",
     "SnapshotUnreadable",
+    "SpendCapped",
     "StoreUnavailable",
     "Unavailable",
 ]
@@ -79,11 +85,15 @@ class StoreUnavailable(Unavailable):
 
 
 class ModelUnavailable(Unavailable):
-    """No usable reply from a model."""
+    """No usable reply from a model; `error_class` is the published class of its text."""
+
+    error_class: ClassVar[str] = "provider"
 
 
 class ModelOverloaded(ModelUnavailable):
     """The endpoint is busy or limits our rate; `retry_after_s` is what it asked for, if it did."""
+
+    error_class = "limit"
 
     def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
         super().__init__(message)
@@ -94,8 +104,22 @@ class ModelUnreachable(ModelUnavailable):
     """No connection, a cut stream, or an error of the endpoint's own."""
 
 
+class ModelTimedOut(ModelUnreachable):
+    """There was no usable reply before the deadline."""
+
+    error_class = "timeout"
+
+
 class ModelRefused(ModelUnavailable):
     """The endpoint will not serve us until a person acts; the text names the setting."""
+
+    error_class = "auth"
+
+
+class SpendCapped(ModelUnavailable):
+    """What may be spent is spent."""
+
+    error_class = "limit"
 
 
 class ModelLacksTools(ModelUnavailable):
@@ -104,6 +128,8 @@ class ModelLacksTools(ModelUnavailable):
 
 class PromptTooLong(ModelUnavailable):
     """The prompt does not fit into the model's window."""
+
+    error_class = "limit"
 
     def __init__(self, message: str, *, limit_tokens: int | None = None) -> None:
         super().__init__(message)

@@ -2,10 +2,14 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 from live_memory.core.companion.chat import Abilities, ModelReply, ModelRequest, ModelUsage
+from live_memory.core.companion.prompt import prompt_tokens
 from live_memory.core.companion.spend import Caps, Spend, both
-from live_memory.core.errors import ModelRefused
+from live_memory.core.errors import SpendCapped
+from live_memory.core.tokens import Calibration
+from live_memory.core.values import TokenCount
 from live_memory.ports import Clock, LanguageModel
 
 __all__ = ["Meter", "Purse"]
@@ -17,22 +21,29 @@ class Purse:
     def __init__(self, caps: Caps, *, clock: Clock) -> None:
         self.caps = caps
         self.spend = Spend()
+        self.calibration = Calibration()
         self._clock = clock
 
     def check(self) -> None:
         """Let a call through, or not.
 
         Raises:
-            ModelRefused: a cap is reached.
+            SpendCapped: a cap is reached.
         """
         why = self.spend.refusal(self.caps, now=self._clock.now())
         if why is not None:
-            raise ModelRefused(why)
+            raise SpendCapped(why)
 
     def pay(self, request: ModelRequest, reply: ModelReply) -> None:
         """Note what a call took."""
         now = self._clock.now()
         self.spend = self.spend.paid(request.cause, reply.usage, reply.cost_usd, now=now)
+        if not reply.usage.is_estimated and request.estimated_tokens is not None:
+            self.calibration = self.calibration.observed(
+                reply.model,
+                estimated=TokenCount(request.estimated_tokens),
+                used=TokenCount(reply.usage.input),
+            )
 
 
 class Meter:
@@ -72,6 +83,8 @@ class Meter:
             ModelUnavailable: there is no usable reply, or a cap is reached.
         """
         self._purse.check()
+        if request.estimated_tokens is None:
+            request = replace(request, estimated_tokens=prompt_tokens(request))
         self.calls += 1
         reply = await self._model.complete(request, heard=heard)
         self._purse.pay(request, reply)

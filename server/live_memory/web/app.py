@@ -14,7 +14,7 @@ from live_memory.web.drain import Drain, Drained
 from live_memory.web.guard import Guard
 from live_memory.web.identity import Identity
 from live_memory.web.mount import McpLimits, McpMount
-from live_memory.web.routes import Routes
+from live_memory.web.routes import Reload, Routes
 
 __all__ = ["App"]
 
@@ -35,6 +35,7 @@ class App:
         *,
         identity: Identity,
         clock: Clock,
+        reload: Reload,
         limits: McpLimits = _LIMITS,
         all_imported: Callable[[], None] = _nothing,
     ) -> None:
@@ -43,7 +44,7 @@ class App:
         self._mcp = McpMount(
             self.drain, clock=clock, port=identity.port, limits=limits, imported=all_imported
         )
-        ours = Routes(hub, drain=self.drain, identity=identity, clock=clock)
+        ours = Routes(hub, drain=self.drain, identity=identity, clock=clock, reload=reload)
         self.routes = [*ours.table(), Route("/mcp", self._mcp)]
         self._starlette = Starlette(routes=self.routes, lifespan=self._lifespan)
         # `/stats/` is no other name of `/stats`, and a redirect would name the host back.

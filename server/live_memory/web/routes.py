@@ -18,22 +18,27 @@ from live_memory.web.errors import problem_of
 from live_memory.web.guard import has_token
 from live_memory.web.identity import Identity
 from live_memory.web.requests import json_object, parse_question, workspace_of
-from live_memory.web.schemas import answered_form, stats_form, workspace_form
+from live_memory.web.schemas import answered_form, stats_form, verdict_form, workspace_form
 from live_memory.web.streaming import AnswerStream
 
-__all__ = ["MOST_ANSWERS", "Routes"]
+__all__ = ["MOST_ANSWERS", "Reload", "Routes"]
 
 # Answers a reply: some 5 kB each.
 MOST_ANSWERS = 200
 
+# Reads the configuration again; gives the name of the model that is used from now on.
+Reload = Callable[[], Awaitable[str | None]]
 Handler = Callable[["Routes", Request], Awaitable[ASGIApp]]
 
 
 class Routes:
     """The handlers; a failure of ours becomes its reply in one place."""
 
-    def __init__(self, hub: Hub, *, drain: Drain, identity: Identity, clock: Clock) -> None:
+    def __init__(
+        self, hub: Hub, *, drain: Drain, identity: Identity, clock: Clock, reload: Reload
+    ) -> None:
         self._hub = hub
+        self._reload = reload
         self._drain = drain
         self._identity = identity
         self._clock = clock
@@ -43,8 +48,10 @@ class Routes:
         return [
             Route("/health", self._told(Routes.health)),
             Route("/stats", self._told(Routes.stats)),
+            Route("/reload", self._told(Routes.reload), methods=["POST"]),
             Route("/clear", self._told(Routes.clear), methods=["POST"]),
             Route("/v1/answers", self._told(Routes.answers)),
+            Route("/v1/models/test", self._told(Routes.test_model), methods=["POST"]),
             Route("/v1/ask", self._told(Routes.ask), methods=["POST"]),
         ]
 
@@ -72,6 +79,16 @@ class Routes:
         cwd = workspace_of(request.query_params, request)
         workspace, asked = await self._hub.answers(cwd)
         return _json({"answers": [answered_form(workspace, one) for one in asked[:MOST_ANSWERS]]})
+
+    async def reload(self, request: Request) -> ASGIApp:
+        """Read the configuration again and use its model from now on."""
+        await json_object(request)
+        return _json({"model": await self._reload()})
+
+    async def test_model(self, request: Request) -> ASGIApp:
+        """Ask the model once and say what it can carry."""
+        await json_object(request)
+        return _json(verdict_form(await self._hub.probe()))
 
     async def clear(self, request: Request) -> ASGIApp:
         """Forget one workspace or all; the project header is no consent to forget."""

@@ -3,10 +3,11 @@
 from live_memory.core.asking.answer import Answer, Usage
 from live_memory.core.memory.events import QuestionAnswered
 from live_memory.core.reading.text import clean
+from live_memory.flow.probe import Verdict
 from live_memory.flow.statistics import WorkspaceStats
 from live_memory.ports import WorkspaceIdentity
 
-__all__ = ["answer_form", "answered_form", "stats_form", "workspace_form"]
+__all__ = ["answer_form", "answered_form", "stats_form", "verdict_form", "workspace_form"]
 
 
 def workspace_form(workspace: WorkspaceIdentity) -> dict[str, object]:
@@ -31,6 +32,8 @@ def answer_form(workspace: WorkspaceIdentity, answer: Answer) -> dict[str, objec
         ],
         "model": answer.model,
         "elapsed_s": round(answer.elapsed_s, 3),
+        "cost_usd": answer.cost_usd,
+        "window_share": round(answer.window_share, 4),
         "usage": {name: getattr(answer.usage, name) for name in Usage.__dataclass_fields__},
         "stop": answer.stop.value,
         "workspace": workspace_form(workspace),
@@ -53,3 +56,8 @@ def stats_form(stats: WorkspaceStats) -> dict[str, object]:
     figures["workspace"] = workspace_form(stats.workspace)
     figures["problems"] = [clean(problem) for problem in stats.problems]
     return figures
+
+
+def verdict_form(verdict: Verdict) -> dict[str, object]:
+    """What a model can carry."""
+    return {name: getattr(verdict, name) for name in Verdict.__dataclass_fields__}

@@ -103,7 +103,7 @@ async def test_a_first_look_that_is_not_done_says_how_far_it_is_and_goes_on() ->
 
         _, first = await hub.ask("/app", a_question(timeout_s=5), progress=progress)
         assert first.notice is not None
-        assert "of 1000 files are known so far" in first.notice
+        assert "of 1000 files are known" in first.notice
         assert [m for m in said if m.startswith("reading the workspace: ")]
         while (stats := await hub.stats("/app")).files_waiting:
             await anyio.sleep(1)

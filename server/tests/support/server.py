@@ -126,7 +126,8 @@ def a_free_port() -> int:
 
 def environment_for(folder: Path, *, port: int, **more: str) -> dict[str, str]:
     """The environment of a server, or of a command, that meets nothing of the machine's own."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("LIVE_MEMORY")}
+    foreign = ("LIVE_MEMORY", "ANTHROPIC", "OPENAI", "DEEPSEEK", "CLAUDE")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
     for name in ("home", "config"):
         (folder / name).mkdir(exist_ok=True, parents=True)
     ours = {

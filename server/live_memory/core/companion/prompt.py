@@ -6,10 +6,19 @@ so that a provider's cache reads it instead of us paying for it again.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import resources
+from typing import assert_never
 
 from live_memory.core.asking.answer import Question
-from live_memory.core.companion.chat import Block, UserTurn
+from live_memory.core.companion.chat import (
+    AssistantTurn,
+    Block,
+    Message,
+    ModelRequest,
+    ToolResults,
+    UserTurn,
+)
 from live_memory.core.companion.rendering import quoted, render_entry, render_fact
 from live_memory.core.memory.window import Entry, Window
 from live_memory.core.tokens import estimate
@@ -105,6 +114,38 @@ def render_tree(paths: Sequence[str], *, budget_tokens: int) -> str:
     return text[: room * 2] + "...\n"
 
 
+def window_tokens(window: Window) -> int:
+    """About how many tokens the whole window would take in a prompt."""
+    facts = sum(_tokens(render_fact(fact)) for fact in window.ledger.facts)
+    return facts + sum(_tokens(render_entry(entry)) for entry in window.entries)
+
+
+def prompt_tokens(request: ModelRequest) -> int:
+    """About how many tokens a whole request takes."""
+    total = sum(_tokens(block.text) for block in request.system)
+    for tool in request.tools:
+        total += _tokens(f"{tool.name} {tool.description} {tool.schema}")
+    return total + sum(sum(map(_tokens, _texts(message))) for message in request.messages)
+
+
+def _texts(message: Message) -> list[str]:
+    match message:
+        case UserTurn(blocks):
+            return [block.text for block in blocks]
+        case AssistantTurn(text, calls):
+            return [text, *(f"{call.name} {call.arguments}" for call in calls)]
+        case ToolResults(results):
+            return [result.text for result in results]
+        case _:
+            assert_never(message)
+
+
+@lru_cache(maxsize=2_048)
+def _tokens(text: str) -> int:
+    """Entries are estimated again with each question, and never change."""
+    return estimate(text)
+
+
 def _tree(paths: Sequence[str], depth: int) -> str:
     folders: dict[str, list[str]] = {}
     for path in paths:
@@ -122,7 +163,7 @@ def _tree(paths: Sequence[str], depth: int) -> str:
 def _entries(entries: Sequence[Entry], budget_tokens: int) -> list[str]:
     """The newest entries; the oldest leave in one step at the high mark, down to the low mark."""
     texts = [render_entry(entry) for entry in entries]
-    sizes = [estimate(text) for text in texts]
+    sizes = [_tokens(text) for text in texts]
     first, held = 0, 0
     for n, size in enumerate(sizes):
         held += size

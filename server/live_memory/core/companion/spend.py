@@ -71,10 +71,10 @@ class Spend:
         """Why nothing may be spent now, if so."""
         tokens = sum(p.tokens for p in self.recent if 0 <= now - p.at < _HOUR_S)
         if caps.tokens_an_hour and tokens >= caps.tokens_an_hour:
-            return f"the hourly cap of {caps.tokens_an_hour} tokens is reached (limit)"
+            return f"the hourly cap of {caps.tokens_an_hour} tokens is reached"
         dollars = sum(p.cost_usd for p in self.recent if 0 <= now - p.at < _DAY_S)
         if caps.usd_a_day and dollars >= caps.usd_a_day:
-            return f"the daily cap of ${caps.usd_a_day:.2f} is reached (limit)"
+            return f"the daily cap of ${caps.usd_a_day:.2f} is reached"
         return None
 
 

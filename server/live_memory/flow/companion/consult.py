@@ -13,7 +13,12 @@ from live_memory.core.asking.citations import cited_paths
 from live_memory.core.companion.chat import ModelReply, ReplyStop
 from live_memory.core.companion.talk import Talk
 from live_memory.core.companion.tools import SPECS
-from live_memory.core.errors import ModelRefused, ModelUnreachable, PromptTooLong
+from live_memory.core.errors import (
+    ModelTimedOut,
+    ModelUnavailable,
+    ModelUnreachable,
+    PromptTooLong,
+)
 from live_memory.flow.companion.toolbox import Toolbox
 from live_memory.flow.progress import Progress
 from live_memory.ports import LanguageModel
@@ -113,7 +118,7 @@ class _Loop:
                 return self._draft(reply, why)
         partial = max(partial, self._partial, key=len).strip()
         if len(partial) < _WORTH_SHOWING:
-            raise ModelUnreachable("the model did not answer before the deadline (timeout)")
+            raise ModelTimedOut("the model did not answer before the deadline")
         return Draft(partial, why, self._model.abilities.model, is_clipped=True)
 
     async def _next(self) -> ModelReply:
@@ -121,7 +126,7 @@ class _Loop:
         request = self.talk.request(SPECS, max_output_tokens=self._answer_tokens)
         reply = await self._model.complete(request, heard=self._hear)
         if reply.stop is ReplyStop.REFUSED:
-            raise ModelRefused("the model declined to answer")
+            raise ModelUnavailable("the model declined to answer")
         if reply.stop is ReplyStop.CUT:
             raise ModelUnreachable("the model's reply was cut off")
         if not reply.turn.text.strip() and not reply.turn.tool_calls:

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 import anyio
 
 from live_memory.core.asking.answer import Answer, Mode, Question, Usage
-from live_memory.core.companion.prompt import Tail, opening, stable
+from live_memory.core.companion.prompt import Tail, opening, stable, window_tokens
 from live_memory.core.companion.talk import Talk
 from live_memory.core.errors import Busy, ModelLacksTools, ModelUnavailable, PromptTooLong
 from live_memory.core.memory.events import FileObserved
-from live_memory.core.values import RelPath
+from live_memory.core.values import RelPath, TokenCount
 from live_memory.flow.companion.consult import Draft, consult
 from live_memory.flow.companion.single_shot import answer_once
 from live_memory.flow.companion.toolbox import Toolbox
@@ -83,7 +83,7 @@ class Consultation:
             await self._progress("checking citations")
             answer = await self._checked(mode, draft)
         except ModelUnavailable as problem:
-            answer = self._without_a_model(str(problem))
+            answer = self._without_a_model(f"{str(problem).rstrip('.')} ({problem.error_class})")
         await self._keep_what_was_seen()
         meter = self._meter
         usage = Usage(
@@ -93,7 +93,15 @@ class Consultation:
             model_calls=meter.calls,
             tool_calls=self._tools.calls,
         )
-        return replace(answer, usage=usage, cost_usd=meter.cost_usd)
+        share = window_tokens(self._memory.window) / self._budget()
+        return replace(answer, usage=usage, cost_usd=meter.cost_usd, window_share=min(1.0, share))
+
+    def _budget(self) -> int:
+        """Tokens of memory that fit, in tokens as we estimate them."""
+        abilities = self._meter.abilities
+        most = min(self._companion.max_context_tokens, abilities.context_tokens)
+        one = self._companion.purse.calibration.applied(abilities.model, TokenCount(1_000)) / 1_000
+        return int(most / one)
 
     async def _draft(self) -> tuple[Mode, Draft]:
         if self._meter.abilities.has_tools:
@@ -116,7 +124,7 @@ class Consultation:
         return Mode.SINGLE_SHOT, await self._draft_in_one()
 
     def _opening(self, limit_tokens: int | None) -> Talk:
-        budget = min(self._companion.max_context_tokens, self._meter.abilities.context_tokens)
+        budget = self._budget()
         if limit_tokens is not None:
             budget = min(budget, limit_tokens) // 2
         tail = Tail(

@@ -13,7 +13,7 @@ from live_memory.core.asking.answer import Answer, Question, StopReason
 from live_memory.core.companion.chat import Block, ModelReply, ModelRequest, ReplyStop, UserTurn
 from live_memory.core.companion.prompt import single_instructions
 from live_memory.core.companion.rendering import quoted
-from live_memory.core.errors import ModelUnreachable
+from live_memory.core.errors import ModelTimedOut, ModelUnreachable
 from live_memory.flow.companion.consult import Draft
 from live_memory.ports import LanguageModel
 
@@ -50,7 +50,7 @@ async def answer_once(
         reply = await model.complete(request)
         is_clipped = reply.stop is ReplyStop.LENGTH
         return Draft(_text(reply), StopReason.ANSWERED, reply.model, is_clipped=is_clipped)
-    raise ModelUnreachable("the model did not answer before the deadline (timeout)")
+    raise ModelTimedOut("the model did not answer before the deadline")
 
 
 def _text(reply: ModelReply) -> str:

@@ -29,7 +29,9 @@ def listen(host: str, port: int) -> socket.socket | str:
     Raises:
         InvalidRequest: this machine has no such address, or we may not use this port.
     """
-    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # Only where the protocol is named does asyncio send small replies at once (TCP_NODELAY).
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         # Lets a restart have the port at once; a second listener is refused all the same, because
         # we listen before anybody else can. SO_REUSEPORT would share the port with a stranger.

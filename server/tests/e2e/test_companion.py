@@ -1,0 +1,167 @@
+"""A real server with a model behind each wire protocol: tools, corrections, faults, reload."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.scripted_endpoint import (
+    Channel,
+    Play,
+    ScriptedEndpoint,
+    Status,
+    Text,
+    Tools,
+    serving,
+)
+from tests.support.server import RunningServer, running_server
+
+FILES = {
+    "pkg/limits.py": (
+        '"""Limits."""\n\nMAX_RETRIES = 7\n\n\n'
+        "def allowed(tries):\n    return tries < MAX_RETRIES\n"
+    ),
+    "pkg/use.py": "from pkg.limits import allowed\n\n\ndef send(n):\n    return allowed(n)\n",
+}
+PROTOCOLS = ["anthropic", "openai"]
+QUESTION = "How many retries are allowed?"
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[ScriptedEndpoint]:
+    with serving() as opened:
+        yield opened
+
+
+def _project(tmp_path: Path) -> Path:
+    root = tmp_path / "project"
+    for name, text in FILES.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return _project(tmp_path)
+
+
+def _settings(protocol: str, channel: Channel) -> dict[str, str]:
+    base_url = channel.base_url + ("/v1" if protocol == "openai" else "")
+    return {
+        "LIVE_MEMORY_PROVIDER": protocol,
+        "LIVE_MEMORY_BASE_URL": base_url,
+        "LIVE_MEMORY_API_KEY": "sk-test-not-a-real-key-0001",
+        "LIVE_MEMORY_MODEL": "claude-haiku-4-5" if protocol == "anthropic" else "gpt-5-mini",
+    }
+
+
+def _ask(server: RunningServer, project: Path, **more: object) -> dict[str, object]:
+    body = {"question": QUESTION, "cwd": str(project), **more}
+    last = server.request("POST", "/v1/ask", body).lines[-1]
+    answer = last["answer"]
+    assert isinstance(answer, dict)
+    return answer
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.promise("citations-checked")
+def test_a_companion_explores_and_its_lines_arrive_corrected(
+    protocol: str, endpoint: ScriptedEndpoint, project: Path, tmp_path: Path
+) -> None:
+    channel = endpoint.open(
+        Tools([("Grep", '{"pattern": "MAX_RETRIES"}'), ("find_symbol", '{"name": "allowed"}')]),
+        Tools([("Read", '{"path": "pkg/limits.py"}')]),
+        Text("`MAX_RETRIES` is 7 (pkg/limits.py:1), used by `allowed` (pkg/ghost.py:3)."),
+    )
+    with running_server(tmp_path, **_settings(protocol, channel)) as server:
+        answer = _ask(server, project)
+        stats = server.request("GET", f"/stats?cwd={project}").json
+    assert answer["answer"] == (
+        "`MAX_RETRIES` is 7 (pkg/limits.py:3), "
+        "used by `allowed` (pkg/ghost.py:3 (not found there))."
+    )
+    assert answer["mode"] == "companion"
+    assert answer["grounding"] == "partial"
+    assert answer["citations"] == [
+        {"path": "pkg/limits.py", "start": 3, "end": 3, "status": "corrected"},
+        {"path": "pkg/ghost.py", "start": 3, "end": 3, "status": "unsupported"},
+    ]
+    usage = answer["usage"]
+    assert isinstance(usage, dict)
+    assert (usage["model_calls"], usage["tool_calls"]) == (3, 3)
+    assert stats["known_files"] == 1
+    seen = json.dumps(channel.requests[-1].body)
+    assert "pkg/limits.py:3: MAX_RETRIES = 7" in seen
+    assert "sk-test-not-a-real-key-0001" not in server.log.read_text()
+
+
+OVERLONG = {"error": {"type": "invalid_request_error", "message": "prompt is too long: 9 > 8"}}
+FAULTS: dict[str, Play] = {
+    "key": Status(401, {"error": {"message": "bad key sk-test-not-a-real-key-0001"}}),
+    "overflow": Status(400, OVERLONG),
+    "gateway": Status(502, "<html>bad gateway</html>"),
+    "rate": Status(429, "{}", {"retry-after": "3600"}),
+    "prose": Text("Prompt is too long"),
+    "cut": Text("half", stop=None),
+    "stall": Text("waiting", then="stall"),
+}
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.promise("always-something-true")
+@pytest.mark.parametrize(
+    ("fault", "calls", "said"),
+    [
+        ("key", 1, "api_key"),
+        ("overflow", 2, "limit"),
+        ("gateway", 4, "provider"),
+        ("rate", 1, "limit"),
+        ("prose", 2, ""),
+        ("cut", 1, "provider"),
+        ("stall", 2, "timeout"),
+    ],
+)
+def test_a_fault_of_the_endpoint_ends_in_evidence_within_the_deadline(
+    protocol: str, fault: str, calls: int, said: str, *, endpoint: ScriptedEndpoint, tmp_path: Path
+) -> None:
+    """S37, S38, S42, S43, C10, C32, C34."""
+    project = _project(tmp_path)
+    channel = endpoint.open(FAULTS[fault])
+    with running_server(tmp_path, **_settings(protocol, channel)) as server:
+        answer = _ask(server, project, timeout=5)
+        log = server.log.read_text()
+    assert answer["mode"] == "evidence"
+    assert answer["grounding"] == "verified"
+    notice = str(answer["notice"])
+    assert said in notice
+    assert "sk-test-not-a-real-key-0001" not in notice + log
+    assert isinstance(answer["elapsed_s"], float)
+    assert answer["elapsed_s"] <= 7
+    assert 1 <= len(channel.requests) <= calls
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_the_model_is_swapped_by_a_reload_and_its_verdict_is_told(
+    protocol: str, endpoint: ScriptedEndpoint, project: Path, tmp_path: Path
+) -> None:
+    first = endpoint.open(Text("`MAX_RETRIES` is 7 (pkg/limits.py:3)."))
+    second = endpoint.open(Tools([("report_ready", "{}")]))
+    settings = _settings(protocol, first)
+    base_url = settings.pop("LIVE_MEMORY_BASE_URL")
+    config = tmp_path / "config" / "live-memory" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text(f'base_url = "{base_url}"\n')
+    with running_server(tmp_path, XDG_CONFIG_HOME=str(tmp_path / "config"), **settings) as server:
+        assert _ask(server, project)["mode"] == "companion"
+        config.write_text(f'base_url = "{base_url.replace(first.base_url, second.base_url)}"\n')
+        assert server.request("POST", "/reload", {}).json["model"] == settings["LIVE_MEMORY_MODEL"]
+        verdict = server.request("POST", "/v1/models/test", {}).json
+        assert (verdict["is_reachable"], verdict["has_tools"]) == (True, True)
+        assert verdict["mode"] == "companion"
+        config.write_text("base_url = 5\n")
+        refused = server.request("POST", "/reload", {})
+        assert refused.status == 400
+        assert b"base_url" in refused.body
+    assert len(first.requests) == 1
