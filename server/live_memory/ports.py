@@ -139,15 +139,15 @@ class EvidenceIndex(Protocol):
         ...
 
     async def search(self, terms: Terms, *, limit: int) -> Candidates:
-        """Rank places for a question."""
+        """Rank places for a question: at most `limit` files, and the best units in them."""
         ...
 
     async def definitions(self, name: str) -> Sequence[Definition]:
-        """Where a name is defined."""
+        """Where a name is defined; a qualified one (`Class.method`) by all of it if possible."""
         ...
 
     async def references(self, name: str) -> Sequence[Place]:
-        """Where a name is used."""
+        """The lines of programs on which a name is used or imported."""
         ...
 
     async def outline(self, path: RelPath) -> Sequence[Definition]:

@@ -1,11 +1,12 @@
 """What happens to a question: read this first.
 
-    one revision of the window -> index equal to disk -> evidence -> answer with checked
-    citations -> one event back to the workspace
+    one revision of the window -> view and index equal to disk -> evidence -> the companion, where
+    there is one -> answer with checked citations -> one event back to the workspace
 
 Whatever goes wrong on the way, the caller gets something true before the deadline.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import anyio
@@ -13,7 +14,9 @@ import anyio
 from live_memory.core.asking.answer import Answer, Grounding, Mode, Question, StopReason
 from live_memory.core.errors import Busy, LiveMemoryError
 from live_memory.core.memory.events import QuestionAnswered
+from live_memory.core.values import RelPath
 from live_memory.flow.answer_from_evidence import answer_from_evidence
+from live_memory.flow.companion.reply import Companion, Consultation
 from live_memory.flow.progress import Progress
 from live_memory.flow.workspace import Workspace
 
@@ -25,8 +28,14 @@ _TO_ANSWER_S = 2.0
 _LATE_S = 1.0
 
 
-async def ask(memory: Workspace, question: Question, *, progress: Progress) -> Answer:
-    """Answer from evidence that was opened for this question, and remember the answer."""
+async def ask(
+    memory: Workspace, question: Question, *, companion: Companion | None, progress: Progress
+) -> Answer:
+    """Answer with what is true now, and remember the answer.
+
+    Raises:
+        Busy: too many questions wait for this workspace already.
+    """
     started, seen = anyio.current_time(), memory.window
     question = replace(question, text=memory.redactor.redact(question.text).text.text)
     deadline = started + question.budget.timeout_s
@@ -35,12 +44,24 @@ async def ask(memory: Workspace, question: Question, *, progress: Progress) -> A
         stop=StopReason.DEADLINE,
     )
     with anyio.move_on_at(deadline + _LATE_S):
-        notice = await _bring_up_to_date(memory, deadline - _TO_ANSWER_S, progress=progress)
-        await progress("looking for evidence")
-        await memory.freshness.restore(
-            memory.window, memory.indexer.signatures, record=memory.record
-        )
-        answer = replace(await _from_evidence(memory, question), notice=notice)
+        async with memory.turns.turn(give_up_at=deadline - _TO_ANSWER_S) as is_our_turn:
+            changed, notice = await _bring_up_to_date(memory, deadline - _TO_ANSWER_S, progress)
+            await progress("looking for evidence")
+            answer = await _from_evidence(memory, question)
+            if notice is not None and not answer.citations:
+                answer = _nothing("Nothing was found in the part of this workspace that is known.")
+            answer = replace(answer, notice=notice)
+            if companion is not None and is_our_turn:
+                consultation = Consultation(
+                    memory,
+                    question,
+                    companion=companion,
+                    evidence=answer,
+                    changed=changed,
+                    deadline=deadline,
+                    progress=progress,
+                )
+                answer = await consultation.answer()
     answer = replace(answer, elapsed_s=anyio.current_time() - started)
     try:
         await memory.record(QuestionAnswered(question, answer, based_on=seen.revision))
@@ -59,24 +80,26 @@ async def _from_evidence(memory: Workspace, question: Question) -> Answer:
 
 
 async def _bring_up_to_date(
-    memory: Workspace, give_up_at: float, *, progress: Progress
-) -> str | None:
-    """Wait until the index equals the disk; else say what the answer leaves out."""
+    memory: Workspace, give_up_at: float, progress: Progress
+) -> tuple[Sequence[RelPath], str | None]:
+    """Make view and index equal to the disk; gives what changed, and what is left out."""
     await progress("checking which files changed")
     with anyio.move_on_at(give_up_at) as waiting:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_tell, memory, progress)
             await memory.indexer.caught_up()
             tasks.cancel_scope.cancel()
+    signatures = memory.indexer.signatures
+    changed = await memory.freshness.restore(memory.window, signatures, record=memory.record)
     state = memory.indexer.state
     if state.problem:
-        return f"The workspace could not be read again: {state.problem}"
+        return changed, f"The workspace could not be read again: {state.problem}"
     if waiting.cancelled_caught:
         known = state.files - state.waiting
-        return f"The first look is not done: {known} of {state.files} files are known so far."
+        return changed, f"The first look is not done: {known} of {state.files} files are known."
     if state.is_cut:
-        return f"This workspace is very large: only its first {state.files} files are known."
-    return None
+        return changed, f"This workspace is very large: its first {state.files} files are known."
+    return changed, None
 
 
 async def _tell(memory: Workspace, progress: Progress) -> None:

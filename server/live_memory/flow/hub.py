@@ -13,6 +13,9 @@ from live_memory.core.memory.window import questions
 from live_memory.core.signals import QuestionFinished, WorkspaceFailed
 from live_memory.core.values import WorkspaceKey
 from live_memory.flow.ask import ask
+from live_memory.flow.companion.reply import Companion
+from live_memory.flow.models import ModelDesk
+from live_memory.flow.probe import Verdict, probe
 from live_memory.flow.progress import Progress
 from live_memory.flow.statistics import WorkspaceStats, statistics
 from live_memory.flow.workspace import Workspace
@@ -50,7 +53,9 @@ class Hub:
         open_workspace: Open,
         store: SnapshotStore,
         signals: SignalSink,
+        companion: Companion | None = None,
     ) -> None:
+        self.models = ModelDesk(companion)
         self._workspaces = workspaces
         self._open_workspace = open_workspace
         self._store = store
@@ -63,7 +68,10 @@ class Hub:
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             task_status.started()
-            await anyio.sleep_forever()
+            try:
+                await anyio.sleep_forever()
+            finally:
+                await self.models.swap(None)
 
     async def ask(
         self, cwd: str, question: Question, *, progress: Progress
@@ -75,7 +83,8 @@ class Hub:
             Unavailable: the workspace cannot be opened.
         """
         memory = await self._opened(cwd)
-        answer = await ask(memory, question, progress=progress)
+        async with self.models.borrowed() as companion:
+            answer = await ask(memory, question, companion=companion, progress=progress)
         finished = QuestionFinished(
             memory.identity.key,
             answer.mode,
@@ -86,6 +95,11 @@ class Hub:
         )
         self._signals.emit(finished)
         return memory.identity, answer
+
+    async def probe(self) -> Verdict:
+        """Find out what the model in use can carry."""
+        async with self.models.borrowed() as companion:
+            return await probe(companion)
 
     async def stats(self, cwd: str) -> WorkspaceStats:
         """Figures of the workspace that `cwd` belongs to.

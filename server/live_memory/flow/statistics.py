@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from live_memory.core.companion.prompt import window_tokens
 from live_memory.core.memory.window import current_hashes, questions
 from live_memory.core.values import TokenCount
 from live_memory.flow.workspace import Workspace
@@ -44,10 +45,10 @@ def statistics(memory: Workspace) -> WorkspaceStats:
         facts=len(window.ledger.facts),
         stale_facts=sum(fact.is_stale for fact in window.ledger.facts),
         questions=len(asked),
-        window_tokens=0,
+        window_tokens=window_tokens(window),
         window_limit=_WINDOW_LIMIT,
         model_calls=sum(q.answer.usage.model_calls for q in asked),
-        cost_usd=0.0,
+        cost_usd=sum(q.answer.cost_usd or 0.0 for q in asked),
         dropped_events=0,
         indexed_files=state.files - state.waiting,
         files_waiting=state.waiting,

@@ -15,6 +15,7 @@ from live_memory.core.signals import SnapshotQuarantined, WorkspaceOpened
 from live_memory.flow.freshness import Freshness
 from live_memory.flow.indexing import Indexer
 from live_memory.flow.persist import Persister
+from live_memory.flow.turns import Turns
 from live_memory.ports import (
     Clock,
     EvidenceIndex,
@@ -53,8 +54,10 @@ class Workspace:
         clock: Clock,
         redactor: Redactor,
         max_file_bytes: int,
+        turns: Turns,
     ) -> None:
         self.identity = identity
+        self.turns = turns
         self.redactor = redactor
         self.freshness = Freshness(
             sandbox=sandbox, redactor=redactor, clock=clock, max_file_bytes=max_file_bytes

@@ -5,25 +5,34 @@ import hmac
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from live_memory.adapters.index.sqlite import SqliteIndex
 from live_memory.adapters.sandbox.roots import DiskWorkspaces
 from live_memory.adapters.sandbox.runner import Runner, find_programs
 from live_memory.adapters.snapshots.json_files import JsonFiles
 from live_memory.adapters.telemetry.log import LogSink
+from live_memory.core.companion.spend import Caps
 from live_memory.core.errors import StoreUnavailable
 from live_memory.core.reading.redaction import Redactor
 from live_memory.core.values import Instant
+from live_memory.flow.companion.reply import Companion
 from live_memory.flow.hub import Hub
+from live_memory.flow.metering import Purse
+from live_memory.flow.turns import Turns
 from live_memory.flow.workspace import Workspace
 from live_memory.ports import SignalSink, SnapshotStore, WorkspaceIdentity, Workspaces
-from live_memory.settings import Settings
+from live_memory.settings import Configuration, Settings
 from live_memory.web.app import App
 from live_memory.web.identity import Identity
+from live_memory.wiring.choice import choose, secrets_of
 
-__all__ = ["build_app", "build_hub"]
+if TYPE_CHECKING:
+    from live_memory.wiring.models import Models
+
+__all__ = ["build_app"]
 
 
 class _SystemClock:
@@ -47,7 +56,7 @@ class _Opener:
         redactor: Redactor,
     ) -> None:
         self._folder = _kept(settings)
-        self._max_file_bytes = settings.max_file_bytes
+        self._settings = settings
         self._workspaces = workspaces
         self._store = store
         self._signals = signals
@@ -79,15 +88,75 @@ class _Opener:
             signals=self._signals,
             clock=_SystemClock(),
             redactor=self._redactor,
-            max_file_bytes=self._max_file_bytes,
+            max_file_bytes=self._settings.max_file_bytes,
+            turns=Turns(
+                at_once=self._settings.max_parallel_questions, queue=self._settings.max_queue
+            ),
         )
 
 
-def build_hub(settings: Settings, *, token: str) -> Hub:
-    """The hub over this machine's disk; it must be run to do anything."""
+class _Companions:
+    """Makes the companion that settings mean; one purse for all of them."""
+
+    def __init__(self, settings: Settings, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self._purse = Purse(_caps(settings), clock=_SystemClock())
+        self._models: Models | None = None
+
+    def build(self, settings: Settings) -> Companion | None:
+        """The companion, or none where no model is configured.
+
+        Raises:
+            InvalidRequest: the settings cannot be meant.
+        """
+        self._purse.caps = _caps(settings)
+        choice = choose(settings, self._environ)
+        if choice is None:
+            return None
+        if self._models is None:
+            # Imported only when there is a model, so that a server without one starts fast.
+            from live_memory.wiring.models import Models  # noqa: PLC0415
+
+            self._models = Models()
+        return Companion(
+            self._models.build(choice, settings),
+            self._purse,
+            _SystemClock(),
+            max_context_tokens=settings.max_context_tokens,
+            max_file_bytes=settings.max_file_bytes,
+        )
+
+
+def build_app(
+    configuration: Configuration,
+    *,
+    identity: Identity,
+    reread: Callable[[], Configuration],
+    all_imported: Callable[[], None],
+) -> App:
+    """What the server serves; `reread` reads the configuration again for `/reload`.
+
+    Raises:
+        InvalidRequest: the settings for the model cannot be meant.
+    """
+    settings = configuration.settings
+    companions = _Companions(settings, os.environ)
+    hub = _hub(settings, token=identity.token, companion=companions.build(settings))
+
+    async def reload() -> str | None:
+        companion = companions.build(reread().settings)
+        await hub.models.swap(companion)
+        return companion.model.abilities.model if companion else None
+
+    return App(
+        hub, identity=identity, clock=_SystemClock(), reload=reload, all_imported=all_imported
+    )
+
+
+def _hub(settings: Settings, *, token: str, companion: Companion | None) -> Hub:
     # Derived from the token, so that equal secrets keep one placeholder across restarts.
     key = hmac.new(token.encode(), b"redaction", hashlib.sha256).digest()
-    redactor = Redactor(key, exact=(token,))
+    redactor = Redactor(key, exact=(token, *secrets_of(settings, os.environ)))
     signals = LogSink(sys.stderr, now=_SystemClock().now)
     store = JsonFiles(_kept(settings))
     workspaces = DiskWorkspaces(
@@ -98,13 +167,17 @@ def build_hub(settings: Settings, *, token: str) -> Hub:
     opener = _Opener(
         settings, workspaces=workspaces, store=store, signals=signals, redactor=redactor
     )
-    return Hub(workspaces=workspaces, open_workspace=opener, store=store, signals=signals)
+    return Hub(
+        workspaces=workspaces,
+        open_workspace=opener,
+        store=store,
+        signals=signals,
+        companion=companion,
+    )
 
 
-def build_app(settings: Settings, *, identity: Identity, all_imported: Callable[[], None]) -> App:
-    """What the server serves."""
-    hub = build_hub(settings, token=identity.token)
-    return App(hub, identity=identity, clock=_SystemClock(), all_imported=all_imported)
+def _caps(settings: Settings) -> Caps:
+    return Caps(settings.spend_cap_tokens_hour, settings.spend_cap_usd_day)
 
 
 def _kept(settings: Settings) -> Path:

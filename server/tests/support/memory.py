@@ -10,15 +10,25 @@ from live_memory.adapters.index.in_memory import in_memory_index
 from live_memory.adapters.sandbox.in_memory import InMemorySandbox
 from live_memory.adapters.snapshots.in_memory import InMemory
 from live_memory.core.asking.answer import Budget, Question
+from live_memory.core.companion.spend import Caps
 from live_memory.core.errors import InvalidRequest
 from live_memory.core.reading.redaction import Redactor
 from live_memory.core.signals import Signal
 from live_memory.core.values import Instant, WorkspaceKey
+from live_memory.flow.companion.reply import Companion
 from live_memory.flow.hub import Hub
+from live_memory.flow.metering import Purse
+from live_memory.flow.turns import Turns
 from live_memory.flow.workspace import Workspace
-from live_memory.ports import EvidenceIndex, Sandbox, SnapshotStore, WorkspaceIdentity
+from live_memory.ports import (
+    EvidenceIndex,
+    LanguageModel,
+    Sandbox,
+    SnapshotStore,
+    WorkspaceIdentity,
+)
 
-__all__ = ["APP", "House", "a_question", "identity"]
+__all__ = ["APP", "House", "a_question", "app_house", "identity"]
 
 APP: Mapping[str, bytes] = {
     "app/config.py": b'"""Settings."""\n\nRETRY_LIMIT = 3\n',
@@ -51,6 +61,9 @@ class House:
     store: SnapshotStore = field(default_factory=InMemory)
     signals: list[Signal] = field(default_factory=list)
     opened: int = 0
+    at_once: int = 4
+    model: LanguageModel | None = None
+    caps: Caps = field(default_factory=Caps)
 
     @property
     def sandbox(self) -> InMemorySandbox:
@@ -94,13 +107,26 @@ class House:
             clock=self,
             redactor=Redactor(),
             max_file_bytes=256 * 1024,
+            turns=Turns(at_once=self.at_once, queue=100),
+        )
+
+    def _companion(self) -> Companion | None:
+        if self.model is None:
+            return None
+        purse = Purse(self.caps, clock=self)
+        return Companion(
+            self.model, purse, self, max_context_tokens=48_000, max_file_bytes=256 * 1024
         )
 
     @asynccontextmanager
     async def hub(self) -> AsyncIterator[Hub]:
         """A running hub; leaving stops it as the server does."""
         hub = Hub(
-            workspaces=self, open_workspace=self.open_workspace, store=self.store, signals=self
+            workspaces=self,
+            open_workspace=self.open_workspace,
+            store=self.store,
+            signals=self,
+            companion=self._companion(),
         )
         async with anyio.create_task_group() as tasks:
             await tasks.start(lambda *, task_status: hub.run(task_status=task_status))

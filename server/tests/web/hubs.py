@@ -143,7 +143,14 @@ def an_app(hub: Hub | None = None, *, port: int = 7711, limits: McpLimits | None
     """The application, not served by anything."""
     identity = Identity(TOKEN, port, os.getpid())
     limits = limits or McpLimits()
-    return App(hub or ScriptedHub(), identity=identity, clock=FixedClock(), limits=limits)
+    return App(
+        hub or ScriptedHub(), identity=identity, clock=FixedClock(), reload=_reload, limits=limits
+    )
+
+
+async def _reload() -> str | None:
+    """Find no model."""
+    return None
 
 
 @asynccontextmanager

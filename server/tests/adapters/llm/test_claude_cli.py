@@ -1,5 +1,6 @@
 """The model behind an installed client, with a stand-in for the client that can do odd things."""
 
+import sys
 from pathlib import Path
 
 import anyio
@@ -9,6 +10,7 @@ from live_memory.adapters.llm.claude_cli.model import ClaudeCli
 from live_memory.adapters.llm.pace import Pace
 from live_memory.adapters.llm.retry import Retrying
 from live_memory.core.companion.chat import (
+    Abilities,
     AssistantTurn,
     Block,
     Message,
@@ -72,7 +74,7 @@ async def test_text_is_heard_in_pieces_and_comes_back_whole_with_its_usage(tmp_p
 
     assert heard == ["It ", "is ", "so."]
     assert reply == ModelReply(
-        AssistantTurn("It is so."), ReplyStop.END, ModelUsage(100, 30, 0, 20), "fake-haiku"
+        AssistantTurn("It is so."), ReplyStop.END, ModelUsage(100, 30, 0, 20), "claude-haiku-4-5"
     )
     await until_gone(client)
 
@@ -136,7 +138,7 @@ async def test_a_client_that_does_not_start_says_why_and_is_not_tried_again(tmp_
     script.write_text('#!/bin/sh\necho started >>"$HOME/starts"\necho unknown option >&2\nexit 1\n')
 
     model = Retrying(model_of(client), pace=Pace(random=lambda: 0.0))
-    with anyio.fail_after(20), pytest.raises(ModelRefused, match="unknown option.*provider"):
+    with anyio.fail_after(20), pytest.raises(ModelRefused, match=r"unknown option.*provider"):
         await model.complete(ASKED)
 
     assert (client.folder / "home/starts").read_text() == "started\n"
@@ -145,6 +147,15 @@ async def test_a_client_that_does_not_start_says_why_and_is_not_tried_again(tmp_
 async def test_a_client_that_is_gone_since_the_start_is_a_refusal(tmp_path: Path) -> None:
     client = fake_claude(tmp_path / "fake", ANSWER)
     (client.folder / "bin/claude").unlink()
+    model = model_of(client)
+    for _ in range(6):  # more than may run at once: each gave its room back
+        with anyio.fail_after(5), pytest.raises(ModelRefused, match="does not start"):
+            await model.complete(ASKED)
+
+
+async def test_a_folder_that_cannot_be_made_is_a_refusal(tmp_path: Path) -> None:
+    client = fake_claude(tmp_path / "fake", ANSWER)
+    (client.folder / "ours").write_text("in the way")
     model = model_of(client)
     for _ in range(6):  # more than may run at once: each gave its room back
         with anyio.fail_after(5), pytest.raises(ModelRefused, match="cannot be started"):
@@ -161,8 +172,11 @@ async def test_a_client_that_dies_before_it_said_anything_can_be_tried_again(
     assert (await model.complete(ASKED)).turn.text == "It is so."
 
 
-async def test_what_breaks_off_after_it_was_heard_is_a_reply_that_was_cut(tmp_path: Path) -> None:
-    client = fake_claude(tmp_path / "fake", {"text": "It is", "exit": 1})
+@pytest.mark.parametrize("torn", [{}, {"stop": "end_turn"}], ids=["text", "last event"])
+async def test_what_breaks_off_after_it_was_heard_is_a_reply_that_was_cut(
+    tmp_path: Path, torn: Json
+) -> None:
+    client = fake_claude(tmp_path / "fake", {"text": "It is", "exit": 1, **torn})
 
     reply = await model_of(client).complete(WITH_TOOLS)
 
@@ -192,7 +206,7 @@ async def test_a_line_without_an_end_ends_the_client(tmp_path: Path) -> None:
                 "Code and cannot be used for other API requests.",
             },
             ModelRefused,
-            "only authorized.*'provider'",
+            "only authorized.*log in.*'provider'",
         ),
         ({"error": "oauth_org_not_allowed", "status": 403}, ModelRefused, "auth"),
         ({"error": "billing_error", "status": 400, "said": "Credit"}, ModelRefused, "Credit"),
@@ -236,6 +250,37 @@ async def test_a_cancelled_question_leaves_no_client_and_nothing_it_started(tmp_
     assert len(client.pids()) == 2
     await until_gone(client)
     assert not list((client.folder / "ours/scratch").iterdir())
+
+
+_SERVER = """
+import anyio, sys
+from pathlib import Path
+from live_memory.adapters.llm.claude_cli.model import ClaudeCli
+from live_memory.adapters.llm.claude_cli.program import ClaudeProgram
+from tests.support.asking_models import ASKED
+program = ClaudeProgram(sys.argv[1], {"PATH": "/usr/bin:/bin"})
+hear = lambda text: print(text, flush=True)
+anyio.run(lambda: ClaudeCli(program, Path(sys.argv[2])).complete(ASKED, heard=hear))
+"""
+
+
+async def test_when_the_server_is_killed_its_clients_end_even_if_they_listen_to_nothing(
+    tmp_path: Path,
+) -> None:
+    client = fake_claude(tmp_path / "fake", {"text": "It is", "deaf": True, "child": True})
+    server = await anyio.open_process(
+        [sys.executable, "-c", _SERVER, client.program.path, str(client.folder / "ours")],
+        cwd=Path(__file__).parents[3],
+    )
+    async with server:
+        assert server.stdout is not None
+        with anyio.fail_after(30):
+            assert await server.stdout.receive() == b"It is\n"
+        assert all(map(is_running, client.pids()))
+        server.kill()
+        await server.wait()
+
+    await until_gone(client)
 
 
 async def test_a_client_that_does_not_want_to_end_is_ended(tmp_path: Path) -> None:
@@ -393,11 +438,24 @@ async def test_at_most_four_clients_run_at_once(tmp_path: Path) -> None:
     await until_gone(client)
 
 
-def test_it_is_a_subscription_until_a_client_says_otherwise(tmp_path: Path) -> None:
-    abilities = model_of(fake_claude(tmp_path / "fake")).abilities
-    assert abilities.is_subscription
-    assert abilities.has_tools
-    assert abilities.context_tokens == 200_000
+async def test_it_is_a_subscription_without_a_price_until_a_client_says_otherwise(
+    tmp_path: Path,
+) -> None:
+    client = fake_claude(tmp_path / "fake", ANSWER, {**ANSWER, "key": "ANTHROPIC_API_KEY"})
+    model = model_of(client)
+
+    assert (await model.complete(ASKED)).cost_usd is None
+    assert model.abilities == Abilities(
+        "claude-haiku-4-5", 200_000, has_tools=True, enforces_schema=False, is_subscription=True
+    )
+    await model.complete(ASKED)
+    assert not model.abilities.is_subscription
+
+
+async def test_a_turn_without_a_reply_is_not_waited_for(tmp_path: Path) -> None:
+    client = fake_claude(tmp_path / "fake", {"silent": True})
+    with anyio.fail_after(20), pytest.raises(ModelUnreachable, match="without a reply"):
+        await model_of(client).complete(ASKED)
 
 
 def _items(value: object) -> list[object]:

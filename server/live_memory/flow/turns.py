@@ -1,0 +1,42 @@
+"""Questions of one workspace take turns: so many at a time, so many waiting, the rest refused."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+
+from live_memory.core.errors import Busy
+
+__all__ = ["Turns"]
+
+
+class Turns:
+    """Owner of one workspace's queue of questions."""
+
+    def __init__(self, *, at_once: int, queue: int) -> None:
+        self._room = anyio.Semaphore(at_once)
+        self._queue = queue
+        self.waiting = 0
+
+    @asynccontextmanager
+    async def turn(self, *, give_up_at: float) -> AsyncIterator[bool]:
+        """Wait for a turn until then; whoever got none is told so and may do what is cheap.
+
+        Raises:
+            Busy: too many wait already.
+        """
+        if self.waiting >= self._queue and self._room.value == 0:
+            raise Busy(f"{self.waiting} questions wait for this workspace", retry_after_s=5.0)
+        self.waiting += 1
+        try:
+            with anyio.move_on_at(give_up_at) as waiting:
+                await self._room.acquire()
+        finally:
+            self.waiting -= 1
+        if waiting.cancelled_caught:
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            self._room.release()

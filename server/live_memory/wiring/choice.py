@@ -1,0 +1,77 @@
+"""Which model a person's settings mean: what is set, else a key that is there, else none."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from live_memory.core.errors import InvalidRequest
+from live_memory.settings import Settings
+
+__all__ = ["ANTHROPIC", "OPENAI", "Choice", "choose", "secrets_of"]
+
+ANTHROPIC, OPENAI = "anthropic", "openai"
+# The cheap model of each maker, and where it is (November 2026).
+_CHEAP = {
+    ANTHROPIC: ("https://api.anthropic.com", "claude-haiku-4-5"),
+    OPENAI: ("https://api.openai.com/v1", "gpt-5-mini"),
+}
+_DEEPSEEK = ("https://api.deepseek.com/v1", "deepseek-chat")
+_KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "DEEPSEEK_API_KEY")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A wire protocol, where to, which model, and the key that goes there."""
+
+    protocol: str
+    base_url: str
+    model: str
+    key: str | None
+
+
+def choose(settings: Settings, environ: Mapping[str, str]) -> Choice | None:
+    """The model to use, or none.
+
+    Raises:
+        InvalidRequest: the settings cannot be meant; the text names the one to change.
+    """
+    key = settings.api_key.get_secret_value() if settings.api_key else None
+    match settings.provider:
+        case "none":
+            return None
+        case "anthropic" | "openai" as protocol:
+            found = key or environ.get(f"{protocol.upper()}_API_KEY")
+            return _named(protocol, settings, found)
+        case "claude-cli":
+            raise InvalidRequest("setting 'provider': claude-cli is not available here yet")
+        case "auto":
+            return _found(settings, key, environ)
+
+
+def secrets_of(settings: Settings, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Our own credentials, which no text that leaves may hold."""
+    own = [settings.api_key.get_secret_value()] if settings.api_key else []
+    return (*own, *(environ[name] for name in _KEYS if environ.get(name)))
+
+
+def _named(protocol: str, settings: Settings, key: str | None) -> Choice:
+    if key is None and settings.base_url is None:
+        raise InvalidRequest(
+            f"setting 'provider' is {protocol} and there is no key: set 'api_key', "
+            f"or {protocol.upper()}_API_KEY, or the 'base_url' of a server that needs none"
+        )
+    base_url, model = _CHEAP[protocol]
+    return Choice(protocol, settings.base_url or base_url, settings.model or model, key)
+
+
+def _found(settings: Settings, key: str | None, environ: Mapping[str, str]) -> Choice | None:
+    """An explicit key or address first, then the keys that other tools use."""
+    if key or settings.base_url:
+        says_so = (key or "").startswith("sk-ant-") or "anthropic" in (settings.base_url or "")
+        return _named(ANTHROPIC if says_so else OPENAI, settings, key)
+    for name, protocol in zip(_KEYS, (ANTHROPIC, OPENAI), strict=False):
+        if environ.get(name):
+            return _named(protocol, settings, environ[name])
+    if environ.get(_KEYS[2]):
+        base_url, model = _DEEPSEEK
+        return Choice(OPENAI, base_url, settings.model or model, environ[_KEYS[2]])
+    return None
