@@ -128,6 +128,20 @@ class Settings(BaseModel):
     max_queue: int = Field(
         default=100, ge=0, le=10_000, description="Questions of one workspace that may wait."
     )
+    async_tools: bool = Field(
+        default=False,
+        description="Whether questions can also be submitted and collected later, by two tools.",
+    )
+    keep_warm: bool = Field(
+        default=False,
+        description="Whether the provider's prompt cache is kept from expiring; costs money.",
+    )
+    keep_warm_max_idle_s: int = Field(
+        default=1_800,
+        ge=60,
+        le=86_400,
+        description="Seconds after the last question for which the cache is kept.",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="The least severe lines that are logged."
     )

@@ -13,9 +13,11 @@ from live_memory.core.memory.window import questions
 from live_memory.core.signals import QuestionFinished, WorkspaceFailed
 from live_memory.core.values import WorkspaceKey
 from live_memory.flow.ask import ask
+from live_memory.flow.companion.keep_warm import WarmKeeping, keep_warm
+from live_memory.flow.companion.models import ModelDesk
+from live_memory.flow.companion.probe import Verdict, probe
 from live_memory.flow.companion.reply import Companion
-from live_memory.flow.models import ModelDesk
-from live_memory.flow.probe import Verdict, probe
+from live_memory.flow.jobs import Jobs
 from live_memory.flow.progress import Progress
 from live_memory.flow.statistics import WorkspaceStats, statistics
 from live_memory.flow.workspace import Workspace
@@ -54,8 +56,11 @@ class Hub:
         store: SnapshotStore,
         signals: SignalSink,
         companion: Companion | None = None,
+        warm: WarmKeeping | None = None,
     ) -> None:
         self.models = ModelDesk(companion)
+        self.jobs = Jobs(self.ask)
+        self._warm = warm
         self._workspaces = workspaces
         self._open_workspace = open_workspace
         self._store = store
@@ -67,6 +72,9 @@ class Hub:
         """Hold the workspaces' tasks until cancelled; each then folds and saves what it has."""
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
+            await tasks.start(lambda *, task_status: self.jobs.run(task_status=task_status))
+            if self._warm is not None:
+                tasks.start_soon(keep_warm, self._warm, self.models, self._open_now)
             task_status.started()
             try:
                 await anyio.sleep_forever()
@@ -139,8 +147,10 @@ class Hub:
     @property
     def problems(self) -> tuple[str, ...]:
         """Why the server is degraded, in words for a person; nothing when all is well."""
-        open_now = [slot.workspace for slot in self._slots.values() if slot.workspace]
-        return tuple(problem for memory in open_now for problem in memory.problems)
+        return tuple(problem for memory in self._open_now() for problem in memory.problems)
+
+    def _open_now(self) -> Sequence[Workspace]:
+        return [slot.workspace for slot in self._slots.values() if slot.workspace]
 
     async def _opened(self, cwd: str) -> Workspace:
         if self._tasks is None:

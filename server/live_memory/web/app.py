@@ -37,12 +37,18 @@ class App:
         clock: Clock,
         reload: Reload,
         limits: McpLimits = _LIMITS,
+        has_async_tools: bool = False,
         all_imported: Callable[[], None] = _nothing,
     ) -> None:
         self.drain = Drain(hub)
         self._hub = hub
         self._mcp = McpMount(
-            self.drain, clock=clock, port=identity.port, limits=limits, imported=all_imported
+            self.drain,
+            clock=clock,
+            jobs=hub.jobs if has_async_tools else None,
+            port=identity.port,
+            limits=limits,
+            imported=all_imported,
         )
         ours = Routes(hub, drain=self.drain, identity=identity, clock=clock, reload=reload)
         self.routes = [*ours.table(), Route("/mcp", self._mcp)]

@@ -1,24 +1,24 @@
-"""The MCP tools. This is the only module that imports `mcp`, and nobody imports it at the start."""
+"""The MCP tools. Only this and `mcp_tools` import `mcp`, and nobody imports them at the start."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Annotated
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import Field, SkipValidation, WithJsonSchema
 from starlette.types import ASGIApp
 
 from live_memory import __version__
 from live_memory.core.asking.reply import render
 from live_memory.core.errors import LiveMemoryError
 from live_memory.core.reading.text import clean
+from live_memory.flow.jobs import Jobs
 from live_memory.ports import Clock
 from live_memory.web.drain import Drain
 from live_memory.web.errors import problem_of
+from live_memory.web.mcp_tools import AnswerTokens, Cwd, QuestionText, Timeout, add_async_tools
 from live_memory.web.mount import McpLimits
 from live_memory.web.requests import folder, parse_question, project_of
 
@@ -50,44 +50,20 @@ Do not use it for the exact bytes of a file you are about to edit (read the file
 outside this project, or for anything that runs or changes something.
 """
 
-# The arguments are checked by the same rules as those of `/v1/ask`, whose texts say what to send;
-# the library's own check, which would answer first, is off.
-_Question = Annotated[
-    str,
-    SkipValidation,
-    Field(description="One question about this codebase, in a sentence."),
-    WithJsonSchema({"type": "string", "minLength": 1, "maxLength": 20_000}),
-]
-_Cwd = Annotated[
-    object,
-    Field(description="Absolute path of the project. Leave out where the client names it."),
-    WithJsonSchema({"type": "string"}),
-]
-_Timeout = Annotated[
-    object,
-    Field(description="Seconds until the reply is due."),
-    WithJsonSchema({"type": "number", "minimum": 5, "maximum": 1800}),
-]
-_AnswerTokens = Annotated[
-    object,
-    Field(description="About how long the answer may be, in tokens."),
-    WithJsonSchema({"type": "integer", "minimum": 256, "maximum": 32_000}),
-]
 
-
-def build(drain: Drain, *, clock: Clock) -> MCPServer[object]:
-    """The server with its tools."""
+def build(drain: Drain, *, clock: Clock, jobs: Jobs | None = None) -> MCPServer[object]:
+    """The server with its tools; those for later need `jobs`."""
     server: MCPServer[object] = MCPServer(
         _NAME, instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING"
     )
 
     async def ask_live_memory(
-        question: _Question,
+        question: QuestionText,
         # Only the context's type is read, its parameters are the library's own business.
         context: Context[object],
-        cwd: _Cwd = None,
-        timeout: _Timeout = 60,
-        max_answer_tokens: _AnswerTokens = 1500,
+        cwd: Cwd = None,
+        timeout: Timeout = 60,
+        max_answer_tokens: AnswerTokens = 1500,
     ) -> CallToolResult:
         steps = 0
 
@@ -119,15 +95,17 @@ def build(drain: Drain, *, clock: Clock) -> MCPServer[object]:
         ),
         structured_output=False,
     )
+    if jobs is not None:
+        add_async_tools(server, jobs, clock=clock)
     return server
 
 
 @asynccontextmanager
 async def serving(
-    drain: Drain, *, clock: Clock, port: int, limits: McpLimits
+    drain: Drain, *, clock: Clock, jobs: Jobs | None, port: int, limits: McpLimits
 ) -> AsyncIterator[ASGIApp]:
     """The protocol's endpoint, while its sessions may live."""
-    server = build(drain, clock=clock)
+    server = build(drain, clock=clock, jobs=jobs)
     # The guard in front is stricter; the library's own check stays as a second lock.
     hosts = [f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")]
     server.streamable_http_app(

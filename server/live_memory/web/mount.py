@@ -10,6 +10,7 @@ import anyio
 import anyio.to_thread
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from live_memory.flow.jobs import Jobs
 from live_memory.ports import Clock
 from live_memory.web.drain import Drain
 
@@ -29,7 +30,7 @@ class McpLimits:
 
 class _McpModule(Protocol):
     def serving(
-        self, drain: Drain, *, clock: Clock, port: int, limits: McpLimits
+        self, drain: Drain, *, clock: Clock, jobs: Jobs | None, port: int, limits: McpLimits
     ) -> AbstractAsyncContextManager[ASGIApp]: ...
 
 
@@ -41,12 +42,14 @@ class McpMount:
         drain: Drain,
         *,
         clock: Clock,
+        jobs: Jobs | None,
         port: int,
         limits: McpLimits,
         imported: Callable[[], None],
     ) -> None:
         self._drain = drain
         self._clock = clock
+        self._jobs = jobs
         self._port = port
         self._limits = limits
         self._imported = imported
@@ -61,7 +64,11 @@ class McpMount:
         # The module's type cannot be had without the import that this is about.
         module = cast("_McpModule", found)
         serving = module.serving(
-            self._drain, clock=self._clock, port=self._port, limits=self._limits
+            self._drain,
+            clock=self._clock,
+            jobs=self._jobs,
+            port=self._port,
+            limits=self._limits,
         )
         async with serving as self._app:
             self._imported()

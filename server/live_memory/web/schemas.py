@@ -3,7 +3,7 @@
 from live_memory.core.asking.answer import Answer, Usage
 from live_memory.core.memory.events import QuestionAnswered
 from live_memory.core.reading.text import clean
-from live_memory.flow.probe import Verdict
+from live_memory.flow.companion.probe import Verdict
 from live_memory.flow.statistics import WorkspaceStats
 from live_memory.ports import WorkspaceIdentity
 

@@ -18,9 +18,10 @@ from live_memory.core.companion.spend import Caps
 from live_memory.core.errors import StoreUnavailable
 from live_memory.core.reading.redaction import Redactor
 from live_memory.core.values import Instant
+from live_memory.flow.companion.keep_warm import WarmKeeping
+from live_memory.flow.companion.metering import Purse
 from live_memory.flow.companion.reply import Companion
 from live_memory.flow.hub import Hub
-from live_memory.flow.metering import Purse
 from live_memory.flow.turns import Turns
 from live_memory.flow.workspace import Workspace
 from live_memory.ports import SignalSink, SnapshotStore, WorkspaceIdentity, Workspaces
@@ -149,7 +150,12 @@ def build_app(
         return companion.model.abilities.model if companion else None
 
     return App(
-        hub, identity=identity, clock=_SystemClock(), reload=reload, all_imported=all_imported
+        hub,
+        identity=identity,
+        clock=_SystemClock(),
+        reload=reload,
+        has_async_tools=settings.async_tools,
+        all_imported=all_imported,
     )
 
 
@@ -173,6 +179,7 @@ def _hub(settings: Settings, *, token: str, companion: Companion | None) -> Hub:
         store=store,
         signals=signals,
         companion=companion,
+        warm=WarmKeeping(settings.keep_warm_max_idle_s) if settings.keep_warm else None,
     )
 
 

@@ -15,9 +15,10 @@ from live_memory.core.errors import InvalidRequest
 from live_memory.core.reading.redaction import Redactor
 from live_memory.core.signals import Signal
 from live_memory.core.values import Instant, WorkspaceKey
+from live_memory.flow.companion.keep_warm import WarmKeeping
+from live_memory.flow.companion.metering import Purse
 from live_memory.flow.companion.reply import Companion
 from live_memory.flow.hub import Hub
-from live_memory.flow.metering import Purse
 from live_memory.flow.turns import Turns
 from live_memory.flow.workspace import Workspace
 from live_memory.ports import (
@@ -64,6 +65,7 @@ class House:
     at_once: int = 4
     model: LanguageModel | None = None
     caps: Caps = field(default_factory=Caps)
+    warm: WarmKeeping | None = None
 
     @property
     def sandbox(self) -> InMemorySandbox:
@@ -127,6 +129,7 @@ class House:
             store=self.store,
             signals=self,
             companion=self._companion(),
+            warm=self.warm,
         )
         async with anyio.create_task_group() as tasks:
             await tasks.start(lambda *, task_status: hub.run(task_status=task_status))

@@ -111,7 +111,10 @@ def render_tree(paths: Sequence[str], *, budget_tokens: int) -> str:
         text = _tree(paths, depth)
         if estimate(text) <= room:
             return text
-    return text[: room * 2] + "...\n"
+    lines = text.splitlines(keepends=True)
+    while lines and estimate("".join(lines)) > room:
+        lines = lines[: len(lines) * 9 // 10]
+    return "".join(lines) + "...\n"
 
 
 def window_tokens(window: Window) -> int:

@@ -1,1 +1,1 @@
-"""How the companion answers one question: its loop, its tools, and the check of what it said."""
+"""The companion: loop and tools of one question, the check of its words, its model and cost."""

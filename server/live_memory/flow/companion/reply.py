@@ -12,16 +12,17 @@ import anyio
 from live_memory.core.asking.answer import Answer, Mode, Question, Usage
 from live_memory.core.companion.prompt import Tail, opening, stable, window_tokens
 from live_memory.core.companion.talk import Talk
+from live_memory.core.companion.tools import SPECS
 from live_memory.core.errors import Busy, ModelLacksTools, ModelUnavailable, PromptTooLong
 from live_memory.core.memory.events import FileObserved
 from live_memory.core.values import RelPath, TokenCount
 from live_memory.flow.companion.consult import Draft, consult
+from live_memory.flow.companion.metering import Meter, Purse
 from live_memory.flow.companion.single_shot import answer_once
 from live_memory.flow.companion.toolbox import Toolbox
 from live_memory.flow.companion.verify import verify
-from live_memory.flow.metering import Meter, Purse
 from live_memory.flow.progress import Progress
-from live_memory.flow.workspace import Workspace
+from live_memory.flow.workspace import LastOpening, Workspace
 from live_memory.ports import Clock, LanguageModel
 
 __all__ = ["Companion", "Consultation"]
@@ -135,7 +136,10 @@ class Consultation:
         )
         window = self._memory.window
         turn = opening(window, self._question, tail, budget_tokens=budget)
-        return Talk(stable(self._memory.tree(budget_tokens=budget)), (turn,))
+        talk = Talk(stable(self._memory.tree(budget_tokens=budget)), (turn,))
+        request = talk.request(SPECS, max_output_tokens=1)
+        self._memory.last_opening = LastOpening(request, anyio.current_time())
+        return talk
 
     async def _draft_in_one(self) -> Draft:
         ask = self._meter, self._question
