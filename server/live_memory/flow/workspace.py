@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
+from live_memory.core.companion.chat import ModelRequest
 from live_memory.core.companion.prompt import render_tree
 from live_memory.core.errors import Busy, Corrupt
 from live_memory.core.memory.events import MemoryEvent
@@ -25,11 +26,19 @@ from live_memory.ports import (
     WorkspaceIdentity,
 )
 
-__all__ = ["Workspace"]
+__all__ = ["LastOpening", "Workspace"]
 
 # Events that may wait for the loop; beyond it callers hear `Busy` (design.md section 6).
 _INBOX = 1_024
 _DRAIN_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class LastOpening:
+    """The first request of the last question, and when it was made on the loop's clock."""
+
+    request: ModelRequest
+    at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +84,7 @@ class Workspace:
         )
         self._store = store
         self._signals = signals
+        self.last_opening: LastOpening | None = None
         self._tree: str | None = None
         self._quarantined: str | None = None
         self._persister: Persister | None = None
