@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from live_memory.adapters.hosts.claude_code import ClaudeCode
+from live_memory.adapters.hosts.spool import DiskSpool
 from live_memory.adapters.index.sqlite import SqliteIndex
 from live_memory.adapters.sandbox.roots import DiskWorkspaces
 from live_memory.adapters.sandbox.runner import Runner, find_programs
@@ -22,6 +24,7 @@ from live_memory.flow.companion.keep_warm import WarmKeeping
 from live_memory.flow.companion.metering import Purse
 from live_memory.flow.companion.reply import Companion
 from live_memory.flow.hub import Hub
+from live_memory.flow.ingesting.reception import Reception
 from live_memory.flow.turns import Turns
 from live_memory.flow.workspace import Workspace
 from live_memory.ports import SignalSink, SnapshotStore, WorkspaceIdentity, Workspaces
@@ -118,7 +121,7 @@ class _Companions:
             # Imported only when there is a model, so that a server without one starts fast.
             from live_memory.wiring.models import Models  # noqa: PLC0415
 
-            self._models = Models()
+            self._models = Models(self._environ)
         return Companion(
             self._models.build(choice, settings),
             self._purse,
@@ -149,11 +152,18 @@ def build_app(
         await hub.models.swap(companion)
         return companion.model.abilities.model if companion else None
 
+    reception = Reception(
+        ClaudeCode(),
+        opened=hub.opened,
+        spool=DiskSpool(settings.data_dir),
+        private=[str(settings.data_dir), os.path.realpath(settings.data_dir)],
+    )
     return App(
         hub,
         identity=identity,
         clock=_SystemClock(),
         reload=reload,
+        reception=reception,
         has_async_tools=settings.async_tools,
         all_imported=all_imported,
     )

@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from live_memory.adapters.llm.claude_cli.program import find_claude, is_logged_in
 from live_memory.core.errors import InvalidRequest
 from live_memory.settings import Settings
 
-__all__ = ["ANTHROPIC", "OPENAI", "Choice", "choose", "secrets_of"]
+__all__ = ["ANTHROPIC", "CLAUDE_CLI", "OPENAI", "Choice", "choose", "secrets_of"]
 
-ANTHROPIC, OPENAI = "anthropic", "openai"
+ANTHROPIC, OPENAI, CLAUDE_CLI = "anthropic", "openai", "claude-cli"
 # The cheap model of each maker, and where it is (November 2026).
 _CHEAP = {
     ANTHROPIC: ("https://api.anthropic.com", "claude-haiku-4-5"),
@@ -42,7 +43,12 @@ def choose(settings: Settings, environ: Mapping[str, str]) -> Choice | None:
             found = key or environ.get(f"{protocol.upper()}_API_KEY")
             return _named(protocol, settings, found)
         case "claude-cli":
-            raise InvalidRequest("setting 'provider': claude-cli is not available here yet")
+            if find_claude(environ) is None:
+                raise InvalidRequest(
+                    "setting 'provider' is claude-cli, and Claude Code is not installed: "
+                    "install it and log in, or choose another provider"
+                )
+            return _by_client(settings)
         case "auto":
             return _found(settings, key, environ)
 
@@ -74,4 +80,10 @@ def _found(settings: Settings, key: str | None, environ: Mapping[str, str]) -> C
     if environ.get(_KEYS[2]):
         base_url, model = _DEEPSEEK
         return Choice(OPENAI, base_url, settings.model or model, environ[_KEYS[2]])
+    if find_claude(environ) is not None and is_logged_in(environ):
+        return _by_client(settings)
     return None
+
+
+def _by_client(settings: Settings) -> Choice:
+    return Choice(CLAUDE_CLI, "", settings.model or "haiku", None)

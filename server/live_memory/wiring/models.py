@@ -1,24 +1,32 @@
 """Makes the model that was chosen. Imported only where there is one: its libraries take long."""
 
 import random
+from collections.abc import Mapping
+from dataclasses import replace
 
 from live_memory.adapters.llm.anthropic import anthropic_model
 from live_memory.adapters.llm.catalogue import Prices
+from live_memory.adapters.llm.claude_cli.model import ClaudeCli
+from live_memory.adapters.llm.claude_cli.program import find_claude
 from live_memory.adapters.llm.endpoint import Credential, Endpoints, HeaderStyle, Target
 from live_memory.adapters.llm.openai_compatible import openai_compatible_model
 from live_memory.adapters.llm.pace import Pace
 from live_memory.adapters.llm.retry import Retrying
+from live_memory.core.errors import InvalidRequest
 from live_memory.ports import LanguageModel
 from live_memory.settings import Settings
-from live_memory.wiring.choice import ANTHROPIC, Choice
+from live_memory.wiring.choice import ANTHROPIC, CLAUDE_CLI, Choice
 
 __all__ = ["Models"]
+
+_LOGIN = ("ANTHROPIC_BASE_URL", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY")
 
 
 class Models:
     """What endpoints taught us, and their pace, outlive a change of settings."""
 
-    def __init__(self) -> None:
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
         self._endpoints = Endpoints()
         self._paces: dict[str, Pace] = {}
 
@@ -28,6 +36,8 @@ class Models:
         Raises:
             InvalidRequest: a setting cannot be meant; the text names it.
         """
+        if choice.protocol == CLAUDE_CLI:
+            return self._by_client(choice, settings)
         key = choice.key
         target = Target(
             base_url=choice.base_url.rstrip("/"),
@@ -41,6 +51,18 @@ class Models:
         # One pace an address: all workspaces share what it lets through.
         pace = self._paces.setdefault(target.base_url, Pace(random=random.random))
         return Retrying(make(target, self._endpoints.lessons(target)), pace=pace)
+
+    def _by_client(self, choice: Choice, settings: Settings) -> LanguageModel:
+        program = find_claude(self._environ)
+        if program is None:
+            raise InvalidRequest("Claude Code is not installed any more")
+        if settings.provider == "claude-cli":
+            # Named by a person, so it logs in the way it does in that person's terminal.
+            login = {name: self._environ[name] for name in _LOGIN if name in self._environ}
+            program = replace(program, env={**program.env, **login})
+        pace = self._paces.setdefault(CLAUDE_CLI, Pace(random=random.random))
+        client = ClaudeCli(program, settings.data_dir / "companion", model=choice.model)
+        return Retrying(client, pace=pace)
 
 
 def _prices(settings: Settings) -> Prices | None:

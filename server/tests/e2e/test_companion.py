@@ -1,14 +1,18 @@
 """A real server with a model behind each wire protocol: tools, corrections, faults, reload."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import anyio
+import httpx2
 import pytest
 
 from tests.support.scripted_endpoint import (
     Channel,
     Play,
+    Received,
     ScriptedEndpoint,
     Status,
     Text,
@@ -165,3 +169,44 @@ def test_the_model_is_swapped_by_a_reload_and_its_verdict_is_told(
         assert refused.status == 400
         assert b"base_url" in refused.body
     assert len(first.requests) == 1
+
+
+@pytest.mark.promise("workspaces-never-mix", "nothing-lost")
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_hundred_callers_over_four_workspaces_each_get_their_own_answer(
+    endpoint: ScriptedEndpoint, tmp_path: Path
+) -> None:
+    """S52."""
+    roots = [tmp_path / f"w{n}" for n in range(4)]
+    for root in roots:
+        root.mkdir()
+        (root / "limits.py").write_text("MAX_RETRIES = 7\n")
+
+    def echo(received: Received) -> Play:
+        asked = json.dumps(received.body).rpartition("=== question")[2]
+        (nonce,) = set(re.findall(r"nonce-\d+", asked))
+        return Text(f"`MAX_RETRIES` is 7 (limits.py:1), for {nonce}.")
+
+    channel = endpoint.open(Text(""), rules=[echo])
+    replies: list[tuple[str, dict[str, object]]] = []
+    with running_server(tmp_path / "s", **_settings("openai", channel)) as server:
+        timeout = httpx2.Timeout(60)
+        async with httpx2.AsyncClient(headers=server.authorization, timeout=timeout) as http:
+
+            async def caller(number: int) -> None:
+                for turn in range(3):
+                    nonce = f"nonce-{number * 3 + turn}"
+                    body = {"question": f"What is {nonce}?", "cwd": str(roots[number % 4])}
+                    reply = await http.post(f"{server.base_url}/v1/ask", json=body)
+                    replies.append((nonce, json.loads(reply.text.splitlines()[-1])["answer"]))
+
+            async with anyio.create_task_group() as tasks:
+                for number in range(100):
+                    tasks.start_soon(caller, number)
+        kept = [
+            len(server.request("GET", f"/v1/answers?cwd={root}").json["answers"])  # type: ignore[arg-type]
+            for root in roots
+        ]
+    assert len(replies) == 300
+    assert all(str(answer["answer"]).endswith(f"for {nonce}.") for nonce, answer in replies)
+    assert kept == [75, 75, 75, 75]

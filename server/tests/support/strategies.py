@@ -81,6 +81,7 @@ answers = st.builds(
     notice=st.none() | texts,
     evidence=st.dictionaries(paths, hashes, max_size=3),
     cost_usd=st.none() | st.floats(0, 1e6),
+    is_subscription=st.booleans(),
     window_share=st.floats(0, 1),
 )
 questions = st.builds(

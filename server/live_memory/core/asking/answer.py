@@ -129,7 +129,8 @@ class Answer:
     """An answer with its sources in order of importance; `model` names who wrote it, if any did.
 
     `evidence` holds the hash of every file the answer rests on, as it was when it was opened.
-    `cost_usd` is `None` where the price is not known; `window_share` is the window's fill, 0 to 1.
+    `cost_usd` is `None` where the price is not known, and on a subscription. `window_share` is
+    how full the window is, 0 to 1.
     """
 
     text: str
@@ -143,4 +144,5 @@ class Answer:
     notice: str | None = None
     evidence: Mapping[RelPath, ContentHash] = field(default_factory=lambda: MappingProxyType({}))
     cost_usd: float | None = 0.0
+    is_subscription: bool = False
     window_share: float = 0.0

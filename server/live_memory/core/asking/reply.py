@@ -44,8 +44,14 @@ def _metadata(answer: Answer) -> str:
         fields.append(
             f"tokens {usage.input_tokens} in ({cached} % cached) {usage.output_tokens} out"
         )
-        fields.append("price unknown" if answer.cost_usd is None else f"${answer.cost_usd:.4f}")
+        fields.append(_price(answer))
         fields.append(f"window {100 * answer.window_share:.0f} %")
     else:
         fields.append("free")
     return "[" + " · ".join(fields) + "]"
+
+
+def _price(answer: Answer) -> str:
+    if answer.is_subscription:
+        return "subscription"
+    return "price unknown" if answer.cost_usd is None else f"${answer.cost_usd:.4f}"

@@ -199,6 +199,7 @@ def _answer_form(answer: Answer) -> dict[str, object]:
         "elapsed_s": answer.elapsed_s,
         "notice": answer.notice,
         "cost_usd": answer.cost_usd,
+        "is_subscription": answer.is_subscription,
         "window_share": answer.window_share,
         "usage": {name: getattr(usage, name) for name in Usage.__dataclass_fields__},
         "citations": [
@@ -222,6 +223,7 @@ def _answer(form: Form) -> Answer:
         elapsed_s=_number(form, "elapsed_s"),
         notice=_text_or_none(form, "notice"),
         cost_usd=None if form.get("cost_usd") is None else _number(form, "cost_usd"),
+        is_subscription=_get(form, "is_subscription", bool),
         window_share=_number(form, "window_share"),
         evidence=MappingProxyType(
             {RelPath(path): ContentHash(_get(evidence, path, str)) for path in evidence}

@@ -23,6 +23,12 @@ class Purse:
         self.spend = Spend()
         self.calibration = Calibration()
         self._clock = clock
+        self._is_told = False
+
+    def is_first_of_subscription(self) -> bool:
+        """Whether nobody has been told yet that a subscription is used."""
+        first, self._is_told = not self._is_told, True
+        return first
 
     def check(self) -> None:
         """Let a call through, or not.

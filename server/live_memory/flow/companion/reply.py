@@ -32,6 +32,10 @@ __all__ = ["Companion", "Consultation"]
 _CONCLUDE_SHARE, _CONCLUDE_S = 0.2, 2.5
 # Reasoning models think before they write, and what they think counts as output.
 _OUTPUT_ROOM = 2
+_SUBSCRIPTION = (
+    "This was answered through your Claude subscription; "
+    "`live-memory config set provider=none` stops that."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +99,12 @@ class Consultation:
             tool_calls=self._tools.calls,
         )
         share = window_tokens(self._memory.window) / self._budget()
-        return replace(answer, usage=usage, cost_usd=meter.cost_usd, window_share=min(1.0, share))
+        answer = replace(answer, usage=usage, cost_usd=meter.cost_usd, window_share=min(1.0, share))
+        if meter.calls and meter.abilities.is_subscription:
+            answer = replace(answer, is_subscription=True)
+            if self._companion.purse.is_first_of_subscription():
+                answer = replace(answer, notice=f"{answer.notice or ''} {_SUBSCRIPTION}".strip())
+        return answer
 
     def _budget(self) -> int:
         """Tokens of memory that fit, in tokens as we estimate them."""

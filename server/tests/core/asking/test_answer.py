@@ -98,6 +98,7 @@ def test_a_partial_or_degraded_reply_says_so_first() -> None:
     assert "(Partial: stopped by deadline.)" in render(partial)
     assert "tool calls 3 · tokens 1000 in (90 % cached) 50 out · $0.0012 · window 50 %" in last
     assert "price unknown" in render(replace(partial, cost_usd=None))
+    assert "· subscription ·" in render(replace(partial, cost_usd=None, is_subscription=True))
 
 
 @given(given_a.answers)

@@ -1,0 +1,1 @@
+"""Answers through the user's own installed Claude Code, which is started once a question."""
