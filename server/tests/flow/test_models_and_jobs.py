@@ -50,7 +50,7 @@ async def test_a_retired_model_is_closed_after_its_last_question() -> None:
     async with desk.borrowed() as first:
         assert first is not None
         await desk.swap(_companion(new))
-        assert not old.is_closed
+        assert [old.is_closed] == [False]
         async with desk.borrowed() as second:
             assert second is not None
             assert second.model is new

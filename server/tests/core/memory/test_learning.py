@@ -1,0 +1,111 @@
+"""One file, one look: what memory keeps of it."""
+
+import pytest
+
+from live_memory.core.hosts.events import Cut
+from live_memory.core.hosts.notices import Notice
+from live_memory.core.memory.coverage import Shown
+from live_memory.core.memory.events import FileChanged, FileGone, FileObserved
+from live_memory.core.memory.learning import Look, learned
+from live_memory.core.reading.admission import observe
+from live_memory.core.reading.observation import FileRead, Skipped, SkipReason
+from live_memory.core.tokens import estimate
+from live_memory.core.values import ContentHash, Instant, Origin, RelPath
+from tests.support.observing import signature_of
+
+NOW, A = Instant(1.0), RelPath("a.py")
+SMALL = b"".join(b"line_%d = %d\n" % (n, n) for n in range(1, 51))
+LARGE = b"".join(b"line_%d = compute(%d, other=%d)\n" % (n, n, n) for n in range(1, 3001))
+OTHER = ContentHash.of(b"other")
+WHOLE, PART, EDIT = Notice("a.py", views=((),)), Cut(9, 20), Notice("a.py", is_edited=True)
+
+
+def look(data: bytes, notice: Notice) -> Look:
+    read = FileRead(A, signature_of(data), ContentHash.of(data), data)
+    return Look(A, notice, read, observe(read))
+
+
+def spans(data: bytes, notice: Notice, shown: Shown | None = None) -> list[tuple[int, int, Origin]]:
+    found = []
+    for event in learned(look(data, notice), shown, now=NOW):
+        assert isinstance(event, FileObserved)
+        found.append((event.start, event.end, event.origin))
+    return found
+
+
+def test_the_lines_that_were_seen_are_kept_and_no_others() -> None:
+    """X4."""
+    assert spans(SMALL, Notice("a.py", views=((PART,),))) == [(10, 20, Origin.READ)]
+    assert spans(SMALL, WHOLE) == [(1, 50, Origin.READ)]
+    (event,) = learned(look(SMALL, Notice("a.py", views=((PART,),))), None, now=NOW)
+    assert isinstance(event, FileObserved)
+    assert event.text is not None
+    assert event.text.text.splitlines()[0] == "line_10 = 10"
+    assert (event.total, event.sha) == (50, ContentHash.of(SMALL))
+
+
+def test_many_looks_at_once_add_up() -> None:
+    notice = Notice("a.py", views=((Cut(0, 5),), (Cut(4, 9),), (Cut(40, None),)))
+    assert spans(SMALL, notice) == [(1, 9, Origin.READ), (41, 50, Origin.READ)]
+
+
+def test_what_is_in_view_is_not_shown_again() -> None:
+    shown = Shown(ContentHash.of(SMALL), ((1, 30),), is_observed=True)
+    assert spans(SMALL, WHOLE, shown) == [(31, 50, Origin.READ)]
+    assert spans(SMALL, Notice("a.py", views=((PART,),)), shown) == []
+
+
+def test_a_small_file_that_was_edited_is_shown_whole() -> None:
+    shown = Shown(OTHER, ((1, 50),), is_observed=True)
+    assert spans(SMALL, EDIT, shown) == [(1, 50, Origin.EDIT)]
+
+
+def test_of_a_large_file_the_edited_lines_are_shown() -> None:
+    notice = Notice("a.py", is_edited=True, regions=((100, 110), (5_000, 5_001)))
+    assert spans(LARGE, notice) == [(100, 110, Origin.EDIT)]
+
+
+@pytest.mark.parametrize("shown", [None, Shown(OTHER, ((1, 5),), is_observed=True)])
+def test_a_large_edit_without_lines_is_only_a_change(shown: Shown | None) -> None:
+    assert learned(look(LARGE, EDIT), shown, now=NOW) == (
+        FileChanged(A, ContentHash.of(LARGE), NOW),
+    )
+
+
+def test_a_touch_matters_only_where_other_bytes_are_in_view() -> None:
+    touched = Notice("a.py")
+    same = Shown(ContentHash.of(SMALL), ((1, 5),), is_observed=True)
+    assert spans(SMALL, touched) == []
+    assert spans(SMALL, touched, same) == []
+    assert spans(SMALL, touched, Shown(OTHER)) == [(1, 50, Origin.DISK)]
+
+
+def test_a_file_that_is_gone_is_told_once() -> None:
+    gone = Look(A, EDIT, Skipped("a.py", SkipReason.OUTSIDE), Skipped("a.py", SkipReason.OUTSIDE))
+    assert learned(gone, None, now=NOW) == ()
+    assert learned(gone, Shown(OTHER), now=NOW) == (FileGone(A, NOW),)
+    assert learned(gone, Shown(None), now=NOW) == ()
+
+
+def test_a_file_that_became_binary_is_changed() -> None:
+    binary = look(b"\0\1\2" * 50, WHOLE)
+    assert learned(binary, None, now=NOW) == ()
+    assert learned(binary, Shown(OTHER), now=NOW) == (
+        FileChanged(A, ContentHash.of(b"\0\1\2" * 50), NOW),
+    )
+
+
+def test_an_empty_file_is_seen_as_empty() -> None:
+    assert spans(b"", WHOLE) == [(1, 0, Origin.READ)]
+    assert spans(b"", WHOLE, Shown(ContentHash.of(b""), (), is_observed=True)) == []
+
+
+def test_a_very_long_look_is_cut_at_a_line_and_says_where() -> None:
+    """C15."""
+    (event,) = learned(look(LARGE, WHOLE), None, now=NOW)
+    assert isinstance(event, FileObserved)
+    assert event.text is not None
+    assert event.start == 1
+    assert 100 < event.end < event.total == 3_000
+    assert estimate(event.text.text) <= 10_000
+    assert event.text.text.count("\n") == event.end - 1
