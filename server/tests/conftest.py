@@ -1,5 +1,6 @@
 """What every test shares: the event loop, and what happens when a real tool is missing."""
 
+import importlib.util
 import os
 import shutil
 
@@ -17,12 +18,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     for mark in item.iter_markers("real"):
-        missing = [tool for tool in mark.args if not shutil.which(tool)]
+        missing = [tool for tool in mark.args if not _is_there(tool)]
         if missing:
             message = f"needs {', '.join(missing)}"
             if item.config.getoption("--no-missing"):
                 pytest.fail(message)
             pytest.skip(message)
+
+
+def _is_there(tool: str) -> bool:
+    """Whether a program is on PATH, or `module:NAME` can be imported."""
+    kind, colon, name = tool.partition(":")
+    return bool(importlib.util.find_spec(name) if colon else shutil.which(kind))
 
 
 @pytest.fixture

