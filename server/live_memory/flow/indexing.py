@@ -68,7 +68,7 @@ class Indexer:
             self._wanted, done = anyio.Event(), self._next_pass_done
             self._next_pass_done = anyio.Event()
             try:
-                await self._catch_up()
+                await self.once()
             except LiveMemoryError as problem:
                 self.state = IndexState(self.state.files, self.state.waiting, problem=str(problem))
             finally:
@@ -81,7 +81,12 @@ class Indexer:
         await done.wait()
         return self.state
 
-    async def _catch_up(self) -> None:
+    async def once(self) -> None:
+        """Make one pass now; only the owner may.
+
+        Raises:
+            LiveMemoryError: the workspace cannot be listed, or the index cannot be written.
+        """
         started = anyio.current_time()
         listing = await self._sandbox.list()
         known = await self._index.known()

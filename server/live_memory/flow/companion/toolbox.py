@@ -133,7 +133,8 @@ class Toolbox:
 
     async def _glob(self, request: ToolRequest) -> str:
         limit = request.number("limit")
-        return _paths(await self.sandbox.find(NamePattern(request.text("pattern"), limit)), limit)
+        pattern = NamePattern(request.text("pattern"), limit + 1)
+        return _paths(await self.sandbox.find(pattern), limit)
 
     async def _find_paths(self, request: ToolRequest) -> str:
         words = request.text("words").lower().split()

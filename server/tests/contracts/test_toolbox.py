@@ -1,0 +1,162 @@
+"""The companion's eight tools on a real repository: what they give, and that nothing else comes."""
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from live_memory.adapters.index.in_memory import in_memory_index
+from live_memory.adapters.sandbox.disk import DiskSandbox
+from live_memory.core.companion.chat import ToolCall, ToolResult
+from live_memory.core.companion.tools import SPECS
+from live_memory.core.reading.redaction import Redactor
+from live_memory.core.values import Instant, WorkspaceKey
+from live_memory.flow.companion.toolbox import Toolbox
+from live_memory.flow.indexing import Indexer
+from tests.contracts.sandbox_worlds import make_repository, opened_on_disk
+from tests.contracts.test_sandbox_escapes import bad_names
+from tests.support.memory import House
+
+pytestmark = [pytest.mark.real("git", "rg")]
+
+KEY = "sk-" + "ant-api03-" + "Zq9" * 30 + "AA"
+FIRST = {
+    "app/config.py": b"LIMIT = 3\n",
+    "app/client.py": b"from app.config import LIMIT\n\n\ndef fetch(url):\n    return LIMIT\n",
+}
+SECOND = {
+    **FIRST,
+    "app/main.py": b"from app.client import fetch\n\n\ndef main():\n    fetch('x')\n",
+    "app/keys.py": f'KEY = "{KEY}"\n'.encode(),
+    ".env": b"CANARY-5f2c-env\n",
+}
+CANARY = "CANARY-5f2c"
+
+
+@pytest.fixture
+async def ws(tmp_path: Path) -> Path:
+    root = tmp_path / "ws"
+    for outside in ("out", "ws_sib"):
+        (tmp_path / outside).mkdir()
+        (tmp_path / outside / "c").write_text(CANARY)
+    make_repository(root, [("start with a limit", FIRST), ("call it", SECOND)])
+    return root
+
+
+@pytest.fixture
+async def tools(ws: Path) -> AsyncIterator[Toolbox]:
+    async with opened_on_disk(ws) as sandbox:
+        yield await _toolbox(sandbox)
+
+
+async def _toolbox(sandbox: DiskSandbox) -> Toolbox:
+    index, house = in_memory_index(), House()
+    indexer = Indexer(
+        WorkspaceKey.of_root("/ws"),
+        sandbox=sandbox,
+        index=index,
+        signals=house,
+        redactor=Redactor(),
+        max_file_bytes=256 * 1024,
+    )
+    await indexer.once()
+    return Toolbox(sandbox, index, house, Redactor(), 256 * 1024)
+
+
+async def _run(tools: Toolbox, tool: str, /, **arguments: object) -> ToolResult:
+    (result,) = await tools.run([ToolCall("1", tool, json.dumps(arguments))])
+    return result
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "expected"),
+    [
+        ("Read", {"path": "app/client.py", "first_line": 4, "lines": 1}, "    4| def fetch(url):"),
+        ("Read", {"path": "./app//config.py"}, "app/config.py lines 1-1 of 1\n    1| LIMIT = 3"),
+        ("Grep", {"pattern": "L[I]MIT = "}, "app/config.py:1: LIMIT = 3\n(1 lines)"),
+        ("Grep", {"pattern": "limit =", "ignore_case": True, "path": "app"}, "app/config.py:1"),
+        ("Grep", {"pattern": "fetch", "glob": "**/main.py"}, "(2 lines)"),
+        ("Grep", {"pattern": "fetch", "limit": 1}, "(1 lines, more exist)"),
+        ("Glob", {"pattern": "app/c*.py"}, "app/client.py\napp/config.py\n(2 files)"),
+        ("Glob", {"pattern": "**", "limit": 1}, "(1 files, more exist)"),
+        ("find_paths", {"words": "APP main"}, "app/main.py\n(1 files)"),
+        ("get_changed_files", {"since": "HEAD~1"}, "A app/main.py"),
+        ("git_search", {"text": "fetch('x')"}, "call it"),
+        ("git_search", {"path": "app/config.py"}, "start with a limit"),
+        ("find_symbol", {"name": "fetch"}, "app/client.py:4-5: function fetch: def fetch(url)"),
+        ("who_calls", {"name": "fetch"}, "app/main.py:5"),
+    ],
+)
+async def test_a_tool_gives_what_it_says(
+    tools: Toolbox, name: str, arguments: dict[str, object], expected: str
+) -> None:
+    result = await _run(tools, name, **arguments)
+    assert not result.is_error
+    assert expected in result.text
+
+
+async def test_what_is_read_is_noted_with_its_lines(tools: Toolbox) -> None:
+    await _run(tools, "Read", path="app/client.py", first_line=4, lines=2)
+    (seen,) = tools.seen
+    assert (seen.path.text, seen.start, seen.end, seen.total) == ("app/client.py", 4, 5, 5)
+    assert seen.at == Instant(1_800_000_000.0)
+
+
+@pytest.mark.promise("no-secrets")
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("Read", {"path": "app/keys.py"}),
+        ("Read", {"path": ".env"}),
+        ("Grep", {"pattern": "KEY|CANARY"}),
+        ("git_search", {"text": "KEY"}),
+    ],
+)
+async def test_no_tool_gives_a_secret(
+    tools: Toolbox, name: str, arguments: dict[str, object]
+) -> None:
+    result = await _run(tools, name, **arguments)
+    assert KEY not in result.text
+    assert f"{CANARY}-env" not in result.text
+
+
+def _parameters() -> Iterator[tuple[str, str, dict[str, object]]]:
+    """Every tool with every text parameter, and what its other parameters need."""
+    needed = {"path": "app", "pattern": "CANARY|LIMIT", "words": "a", "name": "fetch"}
+    for spec in SPECS:
+        properties = spec.schema["properties"]
+        required = spec.schema["required"]
+        assert isinstance(properties, dict)
+        assert isinstance(required, list)
+        for key, about in properties.items():
+            if about["type"] == "string":
+                yield spec.name, key, {k: needed[k] for k in required if k != key}
+
+
+@pytest.mark.promise("inside-the-workspace", "read-only")
+@pytest.mark.parametrize(("name", "key", "others"), list(_parameters()))
+async def test_hostile_text_in_every_parameter_of_every_tool_is_only_data(
+    tools: Toolbox, ws: Path, name: str, key: str, others: dict[str, object]
+) -> None:
+    """S09, S21."""
+    for text in bad_names(ws):
+        result = await _run(tools, name, **others, **{key: text})
+        assert CANARY not in result.text
+        assert len(result.text) <= 31_000
+    names = {path.name for folder in (ws, ws.parent) for path in folder.iterdir()}
+    assert names == {".env", ".git", "app", "out", "ws", "ws_sib"}
+
+
+async def test_one_result_and_all_results_are_bounded(ws: Path) -> None:
+    (ws / "long.txt").write_text("word " * 20 + "\n" + ("x" * 90 + "\n") * 2_000)
+    async with opened_on_disk(ws) as sandbox:
+        tools = await _toolbox(sandbox)
+        results = [
+            await _run(tools, "Read", path="long.txt", lines=1_000, first_line=n + 1)
+            for n in range(10)
+        ]
+    assert all(len(r.text) < 31_000 for r in results)
+    assert "cut here" in results[0].text
+    assert results[-1].is_error
+    assert "conclude" in results[-1].text
