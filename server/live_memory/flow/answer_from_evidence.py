@@ -134,7 +134,7 @@ async def _composed(question: Question, terms: Terms, evidence: Evidence, desk: 
         return compose(saying, defined, evidence, found, budget=question.budget)
     chosen = subjects(evidence)
     if not chosen or found.standing is Standing.NONE:
-        return nothing(terms, evidence, found)
+        return nothing(evidence, found)
     saying = await _finding(chosen, evidence, desk)
     return compose(saying, chosen, evidence, found, budget=question.budget)
 

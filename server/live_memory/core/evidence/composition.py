@@ -10,7 +10,6 @@ from live_memory.core.evidence.places import (
     Evidence,
     Place,
     RankedUnit,
-    Terms,
 )
 from live_memory.core.evidence.snippets import dedented, shown
 from live_memory.core.evidence.support import Standing, Support
@@ -35,13 +34,13 @@ class Composed:
     grounding: Grounding
 
 
-def nothing(terms: Terms, evidence: Evidence, support: Support) -> Composed:
+def nothing(evidence: Evidence, support: Support) -> Composed:
     """Say that there is nothing, what was looked for, and what comes nearest."""
     if support.unknown:
         names = ", ".join(f"`{name}`" for name in support.unknown)
         said = f"Nothing in this workspace matches {names}."
     else:
-        words = ", ".join(word for word, _ in terms.weights[:_MOST_SNIPPETS])
+        words = ", ".join(support.sought[:_MOST_SNIPPETS])
         said = f"No place in this workspace holds much of this question; looked for: {words}."
     near = _best_of_each(evidence)[:_NEAREST]
     if near:

@@ -27,10 +27,11 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """What of a question there is, and the names in it that occur nowhere."""
+    """What of a question there is, the names in it that occur nowhere, and the words looked for."""
 
     standing: Standing
     unknown: tuple[str, ...]
+    sought: tuple[str, ...] = ()
 
 
 def support(question: str, terms: Terms, evidence: Evidence) -> Support:
@@ -45,9 +46,14 @@ def support(question: str, terms: Terms, evidence: Evidence) -> Support:
     words = words_of(question)
     # Every question has words that no code has; one that is written as a name should be there.
     written = [word for at, word in enumerate(words) if at and word[0].isupper()]
-    sought = [*terms.names, *(words if standing is Standing.NONE else written)]
+    named = [*terms.names, *(words if standing is Standing.NONE else written)]
     absent = {word for word, _ in terms.weights if word not in worth}
-    return Support(standing, unique(n for n in sought if absent & set(tokens(base_name(n))[:1])))
+    weighed = {word for word, _ in terms.weights}
+    return Support(
+        standing,
+        unknown=unique(n for n in named if absent & set(tokens(base_name(n))[:1])),
+        sought=unique(word for word in words if weighed & set(tokens(word))),
+    )
 
 
 def _standing(share: float, words: int) -> Standing:
