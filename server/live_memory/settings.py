@@ -26,7 +26,7 @@ _PREFIX = "LIVE_MEMORY_"
 # What a running server takes over when it is told to read its configuration again.
 RELOADABLE = frozenset(
     {
-        "provider", "model", "base_url", "api_key", "auth_header", "openai_extra_body",
+        "provider", "model", "base_url", "api_key", "auth_header", "use_oauth", "openai_extra_body",
         "context_tokens", "max_context_tokens", "price_input", "price_output",
         "price_cache_read_mult", "price_cache_write_mult", "spend_cap_usd_day",
         "spend_cap_tokens_hour",
@@ -73,6 +73,12 @@ class Settings(BaseModel):
     )
     auth_header: Literal["bearer", "x-api-key"] = Field(
         default="bearer", description="How the key travels; some gateways want `x-api-key`."
+    )
+    use_oauth: bool = Field(
+        default=False,
+        description="Whether the login of your Claude Code answers, in place of a key. Its maker "
+        "may refuse that; where the login ran out, renewing it can end it for Claude Code. "
+        "`claude-cli` has neither problem.",
     )
     openai_extra_body: dict[str, object] = Field(
         default_factory=dict, description="Fields added to every Chat Completions request."
@@ -239,6 +245,8 @@ def _default(name: str) -> str:
     if name == "data_dir":
         return "the user's data folder"
     value = field.default_factory() if field.default_factory else field.default  # type: ignore[call-arg]  # ours take no argument
+    if isinstance(value, bool):
+        return "`yes`" if value else "`no`"
     return "" if value is None or value == {} else f"`{value}`"
 
 

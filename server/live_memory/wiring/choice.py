@@ -2,8 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
 
 from live_memory.adapters.llm.claude_cli.program import find_claude, is_logged_in
+from live_memory.adapters.llm.endpoint import is_loopback
+from live_memory.adapters.llm.oauth.login_file import login_file
 from live_memory.core.errors import InvalidRequest
 from live_memory.settings import Settings
 
@@ -21,12 +25,13 @@ _KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "DEEPSEEK_API_KEY")
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A wire protocol, where to, which model, and the key that goes there."""
+    """A wire protocol, where to, which model, and the key, or the file with the login, for it."""
 
     protocol: str
     base_url: str
     model: str
     key: str | None
+    login_file: Path | None = None
 
 
 def choose(settings: Settings, environ: Mapping[str, str]) -> Choice | None:
@@ -36,6 +41,8 @@ def choose(settings: Settings, environ: Mapping[str, str]) -> Choice | None:
         InvalidRequest: the settings cannot be meant; the text names the one to change.
     """
     key = settings.api_key.get_secret_value() if settings.api_key else None
+    if settings.use_oauth and settings.provider != "none":
+        return _by_login(settings, environ)
     match settings.provider:
         case "none":
             return None
@@ -67,6 +74,21 @@ def _named(protocol: str, settings: Settings, key: str | None) -> Choice:
         )
     base_url, model = _CHEAP[protocol]
     return Choice(protocol, settings.base_url or base_url, settings.model or model, key)
+
+
+def _by_login(settings: Settings, environ: Mapping[str, str]) -> Choice:
+    """The client's login goes to its maker alone."""
+    maker, model = _CHEAP[ANTHROPIC]
+    if settings.provider not in ("auto", ANTHROPIC):
+        raise InvalidRequest("setting 'use_oauth' is for 'provider' anthropic: change one of them")
+    if settings.api_key:
+        raise InvalidRequest("settings 'use_oauth' and 'api_key' exclude each other: unset one")
+    base_url = (settings.base_url or maker).rstrip("/")
+    if base_url != maker and not is_loopback(urlsplit(base_url).hostname or ""):
+        raise InvalidRequest(f"with setting 'use_oauth', 'base_url' is {maker} or not set")
+    return Choice(
+        ANTHROPIC, base_url, settings.model or model, None, login_file=login_file(environ)
+    )
 
 
 def _found(settings: Settings, key: str | None, environ: Mapping[str, str]) -> Choice | None:

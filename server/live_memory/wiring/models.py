@@ -3,12 +3,20 @@
 import random
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from live_memory.adapters.llm.anthropic import anthropic_model
 from live_memory.adapters.llm.catalogue import Prices
 from live_memory.adapters.llm.claude_cli.model import ClaudeCli
 from live_memory.adapters.llm.claude_cli.program import find_claude
-from live_memory.adapters.llm.endpoint import Credential, Endpoints, HeaderStyle, Target
+from live_memory.adapters.llm.endpoint import (
+    Credential,
+    CredentialSource,
+    Endpoints,
+    HeaderStyle,
+    Target,
+)
+from live_memory.adapters.llm.oauth.claude_login import ClaudeLogin
 from live_memory.adapters.llm.openai_compatible import openai_compatible_model
 from live_memory.adapters.llm.pace import Pace
 from live_memory.adapters.llm.retry import Retrying
@@ -29,6 +37,7 @@ class Models:
         self._environ = environ
         self._endpoints = Endpoints()
         self._paces: dict[str, Pace] = {}
+        self._logins: dict[Path, ClaudeLogin] = {}
 
     def build(self, choice: Choice, settings: Settings) -> LanguageModel:
         """The model, with retries around it.
@@ -38,19 +47,28 @@ class Models:
         """
         if choice.protocol == CLAUDE_CLI:
             return self._by_client(choice, settings)
-        key = choice.key
         target = Target(
             base_url=choice.base_url.rstrip("/"),
             model=choice.model,
-            credential=Credential(key, HeaderStyle(settings.auth_header)) if key else None,
+            credential=self._credential(choice, settings),
             prices=_prices(settings),
             context_tokens=settings.context_tokens,
             extra_body=settings.openai_extra_body,
+            is_subscription=choice.login_file is not None,
         )
         make = anthropic_model if choice.protocol == ANTHROPIC else openai_compatible_model
         # One pace an address: all workspaces share what it lets through.
         pace = self._paces.setdefault(target.base_url, Pace(random=random.random))
         return Retrying(make(target, self._endpoints.lessons(target)), pace=pace)
+
+    def _credential(
+        self, choice: Choice, settings: Settings
+    ) -> Credential | CredentialSource | None:
+        if choice.login_file is not None:
+            # What it learned of a login outlives a change of settings too.
+            login = ClaudeLogin(choice.login_file, settings.data_dir)
+            return self._logins.setdefault(choice.login_file, login)
+        return Credential(choice.key, HeaderStyle(settings.auth_header)) if choice.key else None
 
     def _by_client(self, choice: Choice, settings: Settings) -> LanguageModel:
         program = find_claude(self._environ)

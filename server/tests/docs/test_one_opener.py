@@ -13,6 +13,7 @@ PACKAGE = Path(__file__).parents[2] / "live_memory"
 OWN_FILES = {
     "adapters/sandbox": "the one opener of workspace files",
     "adapters/llm/claude_cli": "the installed client and the empty folder it runs in",
+    "adapters/llm/oauth/login_file.py": "the login in the client's own folder, by a person's wish",
     "adapters/index": "the index in the data folder",
     "adapters/snapshots": "snapshots and journal in the data folder",
     "cli/launcher.py": "the server's log",

@@ -270,6 +270,7 @@ def serving() -> Iterator[ScriptedEndpoint]:
     routes = [
         Route("/{channel}/v1/messages", endpoint.answer, methods=["POST"]),
         Route("/{channel}/v1/chat/completions", endpoint.answer, methods=["POST"]),
+        Route("/{channel}/v1/oauth/token", endpoint.answer, methods=["POST"]),
     ]
     config = uvicorn.Config(
         Starlette(routes=routes),

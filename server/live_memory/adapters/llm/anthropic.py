@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 import httpx2
 
-from live_memory.adapters.llm.endpoint import HeaderStyle, Lessons, Target
+from live_memory.adapters.llm.endpoint import Credential, HeaderStyle, Lessons, Target
 from live_memory.adapters.llm.streaming import Connection, EventSink, StreamingModel
 from live_memory.adapters.llm.wire.complaints import Complaint
 from live_memory.adapters.llm.wire.draft import Draft
 from live_memory.adapters.llm.wire.messages_events import MessagesEvents
 from live_memory.adapters.llm.wire.messages_request import messages_payload
 from live_memory.core.companion.chat import ModelRequest
+from live_memory.core.errors import ModelUnavailable
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
@@ -33,14 +34,16 @@ class _Messages:
         """Give the SDK no credential of its own: the transport adds it when a request is sent."""
         from anthropic import AsyncAnthropic  # noqa: PLC0415 - takes a second; see `Dialect.connect`
 
-        style = target.credential.style if target.credential else HeaderStyle.BEARER
+        key = target.credential if isinstance(target.credential, Credential) else None
         return _Connection(
             AsyncAnthropic(
                 api_key="added-by-the-transport",
                 base_url=target.base_url,
                 max_retries=0,
                 http_client=http,
-                default_headers=_OLD_VERSION if style is HeaderStyle.X_API_KEY else None,
+                default_headers=_OLD_VERSION
+                if key and key.style is HeaderStyle.X_API_KEY
+                else None,
                 open_telemetry=False,
             )
         )
@@ -72,6 +75,8 @@ class _Connection:
             answer = error.response
             raise Complaint(answer.status_code, answer.text, answer.headers) from None
         except anthropic.APIConnectionError as error:
+            if isinstance(error.__cause__, ModelUnavailable):
+                raise error.__cause__ from None
             raise httpx2.TransportError(str(error.__cause__ or error)) from None
 
     async def close(self) -> None:

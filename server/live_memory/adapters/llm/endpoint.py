@@ -4,12 +4,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from ipaddress import ip_address
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from live_memory.adapters.llm.catalogue import Prices
 from live_memory.core.errors import InvalidRequest
 
-__all__ = ["Credential", "Echo", "Endpoints", "HeaderStyle", "Lessons", "Target"]
+__all__ = [
+    "Credential",
+    "CredentialSource",
+    "Echo",
+    "Endpoints",
+    "HeaderStyle",
+    "Lessons",
+    "Target",
+    "is_loopback",
+]
 
 
 class HeaderStyle(StrEnum):
@@ -17,6 +27,7 @@ class HeaderStyle(StrEnum):
 
     BEARER = "bearer"
     X_API_KEY = "x-api-key"
+    OAUTH = "oauth"
 
 
 class Echo(StrEnum):
@@ -39,6 +50,31 @@ class Credential:
             raise InvalidRequest("setting 'api_key' is blank or holds characters no key has")
 
 
+class CredentialSource(Protocol):
+    """Gives a credential that may change while we run, each time a request is sent."""
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What no text may show."""
+        ...
+
+    async def current(self) -> Credential:
+        """The credential of the moment.
+
+        Raises:
+            ModelRefused: there is none that may be used now; the text says what to do.
+        """
+        ...
+
+    async def instead_of(self, refused: Credential, status: int, body: str) -> Credential | None:
+        """Another credential after this refusal, or nothing where the credential is not at fault.
+
+        Raises:
+            ModelRefused: it is at fault and there is no other; the text says what to do.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """A model at a base URL, as a person's own configuration names them.
@@ -48,7 +84,7 @@ class Target:
 
     base_url: str
     model: str
-    credential: Credential | None = None
+    credential: Credential | CredentialSource | None = None
     prices: Prices | None = None
     context_tokens: int | None = None
     extra_body: Mapping[str, object] = field(default_factory=dict)
@@ -60,7 +96,7 @@ class Target:
             raise InvalidRequest("setting 'base_url' is not a web address")
         if url.username or url.password or url.query or url.fragment:
             raise InvalidRequest("setting 'base_url' may hold no credentials, query or fragment")
-        if url.scheme == "http" and not _is_loopback(url.hostname):
+        if url.scheme == "http" and not is_loopback(url.hostname):
             raise InvalidRequest("setting 'base_url' must use https, except on this machine")
 
 
@@ -93,7 +129,8 @@ class Endpoints:
         return self._lessons.setdefault((target.base_url.rstrip("/"), target.model), Lessons())
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether this host is this machine."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -9,7 +9,7 @@ import anyio
 import httpx2
 
 from live_memory.adapters.llm import catalogue
-from live_memory.adapters.llm.endpoint import Lessons, Target
+from live_memory.adapters.llm.endpoint import Credential, Lessons, Target
 from live_memory.adapters.llm.wire.complaints import Complaint, cleaned, error_of
 from live_memory.adapters.llm.wire.draft import Draft
 from live_memory.adapters.llm.wire.event_stream import EventReader, ServerEvent, StreamBroken
@@ -202,7 +202,13 @@ class StreamingModel:
 
     @property
     def _secrets(self) -> tuple[str, ...]:
-        return (self._target.credential.secret,) if self._target.credential else ()
+        match self._target.credential:
+            case None:
+                return ()
+            case Credential(secret):
+                return (secret,)
+            case source:
+                return source.secrets
 
 
 def _words(problem: Exception) -> str:

@@ -5,7 +5,12 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from live_memory.adapters.llm.endpoint import Credential, HeaderStyle, Target
+from live_memory.adapters.llm.endpoint import (
+    Credential,
+    CredentialSource,
+    HeaderStyle,
+    Target,
+)
 
 __all__ = ["GuardedTransport", "http_client"]
 
@@ -22,6 +27,11 @@ _KNOWN_HEADERS = {
 _AGENT = "live-memory"
 # An error's body; a reply has the bounds of its event stream.
 _LONGEST_ERROR = 1024 * 1024
+# What somebody else put in a credential's place, and what was got where that was refused too.
+_MOST_OTHERS = 2
+# "Required on any authenticated API request that uses a Bearer token obtained via OAuth":
+# `OAUTH_API_BETA_HEADER` in the Anthropic SDK 2.14, lib/credentials/_constants.py.
+_OAUTH_BETA = "oauth-2025-04-20"
 # A local model may read a long prompt for minutes before its first byte (290 tokens/s); the
 # caller's deadline comes first in any case.
 _TIMEOUT = httpx2.Timeout(600.0, connect=10.0, pool=30.0)
@@ -42,9 +52,36 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         there = (request.url.scheme, request.url.host, request.url.port)
         if there != (self._origin.scheme, self._origin.host, self._origin.port):
             raise httpx2.UnsupportedProtocol("the request would leave the configured endpoint")
+        match self._credential:
+            case None | Credential():
+                return await self._send(request, self._credential)
+            case source:
+                return await self._send_with(source, request)
+
+    async def _send_with(
+        self, source: CredentialSource, request: httpx2.Request
+    ) -> httpx2.Response:
+        """Send it again where another credential can take the place of a refused one."""
+        credential = await source.current()
+        response = await self._send(request, credential)
+        for _ in range(_MOST_OTHERS):
+            if response.is_success:
+                break
+            # Read, it stays readable for whoever gets it.
+            await response.aread()
+            other = await source.instead_of(credential, response.status_code, response.text)
+            if other is None:
+                break
+            credential = other
+            response = await self._send(request, credential)
+        return response
+
+    async def _send(
+        self, request: httpx2.Request, credential: Credential | None
+    ) -> httpx2.Response:
         headers = [(name, v) for name, v in request.headers.items() if name in _KNOWN_HEADERS]
         headers += [("user-agent", _AGENT), ("accept-encoding", "identity")]
-        headers += _credential_headers(self._credential).items()
+        headers += _credential_headers(credential).items()
         # A copy, because the SDK reads marks of its own from the request that it made.
         sent = httpx2.Request(
             request.method,
@@ -95,5 +132,7 @@ def _credential_headers(credential: Credential | None) -> dict[str, str]:
             return {}
         case Credential(secret, HeaderStyle.X_API_KEY):
             return {"x-api-key": secret}
+        case Credential(secret, HeaderStyle.OAUTH):
+            return {"authorization": f"Bearer {secret}", "anthropic-beta": _OAUTH_BETA}
         case Credential(secret):
             return {"authorization": f"Bearer {secret}"}
