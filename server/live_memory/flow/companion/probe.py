@@ -54,7 +54,7 @@ async def probe(companion: Companion | None) -> Verdict:
         why = str(problem) or f"no reply within {_TIMEOUT_S:.0f} seconds (timeout)"
         return Verdict(meter.abilities.model, is_reachable=False, problem=why)
     return Verdict(
-        reply.model,
+        meter.abilities.model,
         is_reachable=True,
         has_tools=has_tools,
         context_tokens=meter.abilities.context_tokens,

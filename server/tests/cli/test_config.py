@@ -1,0 +1,93 @@
+"""`config set` and `config test`: refused by name, written in one step, taken over at once."""
+
+import json
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.shell import Shell
+from tests.support.scripted_endpoint import Text, Tools, serving
+
+
+def _file(shell: Shell) -> Path:
+    return shell.folder / "config/live-memory/config.toml"
+
+
+def test_settings_are_written_privately_and_comments_stay(shell: Shell) -> None:
+    file = _file(shell)
+    file.parent.mkdir(parents=True)
+    file.write_text("# mine\nprovider = 'none'  # for now\n\nfuture = 1\n")
+    done = shell.run("config", "set", "max_queue=7", "provider=auto")
+    assert done.code == 0, done
+    assert "no server runs" in done.out
+    assert file.read_text() == '# mine\nprovider = "auto"  # for now\n\nfuture = 1\nmax_queue = 7\n'
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert [f.name for f in file.parent.iterdir()] == ["config.toml"]
+    assert shell.run("config", "set", "max_queue=").code == 0
+    assert "max_queue" not in file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("assignment", "said"),
+    [
+        ("colour=red", "the settings are data_dir, host, port"),
+        ("port=http", "'port'"),
+        ("provider=acme", "'anthropic', 'openai'"),
+        ("port", "port=VALUE"),
+        ("api_key=sk-secret-000001", "pipe it"),
+    ],
+)
+def test_what_cannot_be_set_is_refused_with_what_can(
+    shell: Shell, assignment: str, said: str
+) -> None:
+    done = shell.run("config", "set", assignment)
+    assert done.code == 2
+    assert said in done.err
+    assert "sk-secret-000001" not in done.err
+    assert not _file(shell).exists()
+
+
+@pytest.mark.promise("no-secrets")
+def test_a_key_comes_from_standard_input_and_is_never_shown(shell: Shell) -> None:
+    command = [sys.executable, "-m", "live_memory", "config", "set", "api_key=-"]
+    done = subprocess.run(
+        command,
+        input="sk-secret-000001\n",
+        env=dict(shell.environ),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    shown = shell.run("config", "show"), shell.run("config", "show", "--json")
+    assert "sk-secret-000001" in _file(shell).read_text()
+    assert "sk-secret" not in done.stdout + done.stderr + "".join(s.out + s.err for s in shown)
+
+
+def test_a_file_that_is_no_toml_is_left_alone(shell: Shell) -> None:
+    _file(shell).parent.mkdir(parents=True)
+    _file(shell).write_text("port = [")
+    assert shell.run("config", "set", "port=8000").code == 2
+    assert _file(shell).read_text() == "port = ["
+
+
+def test_a_running_server_takes_a_model_over_and_tries_it(shell: Shell) -> None:
+    with serving() as endpoint:
+        channel = endpoint.open(Tools([("report_ready", "{}")]), Text("ready"))
+        assert shell.run("start").code == 0
+        untried = shell.run("config", "test", "--json")
+        url = f"{channel.base_url}/v1"
+        done = shell.run(
+            "config", "set", "provider=openai", f"base_url={url}", "model=m-1", "max_queue=9"
+        )
+        tried = shell.run("config", "test")
+    assert untried.code == 1
+    assert json.loads(untried.out)["problem"] == "no model is configured"
+    assert "the running server answers with m-1" in done.out
+    assert "max_queue: restart the server" in done.out
+    assert tried.code == 0
+    assert "m-1: reachable, calls tools, window of 8192 tokens, price unknown" in tried.out
+    assert "answers as companion" in tried.out
