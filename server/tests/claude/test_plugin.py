@@ -1,6 +1,7 @@
 """The plugin in the real client: nothing is started by hand, and nothing breaks the session."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -60,7 +61,7 @@ def test_the_commands_put_real_figures_and_settings_before_the_model(stage: Stag
     *_, stats, config, empty, stats_after = outcome.said()
     assert "indexed files   2\n" in stats
     assert "questions       1\n" in stats
-    assert f"data_dir        {stage.data_dir}  (default)" in config
+    assert re.search(rf"^data_dir +{stage.data_dir}  \(default\)$", config, re.MULTILINE)
     assert f"forgot {stage.project}" in empty
     assert "questions       0\n" in stats_after
 

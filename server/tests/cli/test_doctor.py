@@ -1,6 +1,7 @@
 """`doctor` and `config show`."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -97,7 +98,7 @@ def test_config_shows_each_value_with_where_it_was_set(shell: Shell) -> None:
     assert settings["max_file_bytes"]["value"] == 4096
     assert settings["log_level"] == {"value": "info", "source": "default"}
     assert done.err.startswith("warning: unknown setting 'foo'")
-    assert f"port            {shell.port}  (environment)\n" in as_text.out
+    assert re.search(rf"^port +{shell.port}  \(environment\)$", as_text.out, re.MULTILINE)
 
 
 def _checks(report: dict[str, object]) -> list[dict[str, str]]:

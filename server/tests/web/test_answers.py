@@ -55,6 +55,8 @@ def test_an_answer_goes_over_the_wire_as_the_contract_says() -> None:
             "citations": [{"path": "src/a.py", "start": 3, "end": 9, "status": "corrected"}],
             "model": "small-1",
             "elapsed_s": 1.235,
+            "cost_usd": 0.0,
+            "window_share": 0.0,
             "usage": {
                 "input_tokens": 100,
                 "cached_tokens": 80,
@@ -138,6 +140,8 @@ async def test_past_answers_are_listed_with_their_questions() -> None:
                     "citations": [],
                     "model": None,
                     "elapsed_s": 0.0,
+                    "cost_usd": 0.0,
+                    "window_share": 0.0,
                     "usage": {
                         "input_tokens": 0,
                         "cached_tokens": 0,

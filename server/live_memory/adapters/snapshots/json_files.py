@@ -1,6 +1,7 @@
 """One JSON file a workspace: `<data>/workspaces/<key>/snapshot.json`, replaced in one step."""
 
 import contextlib
+import itertools
 import json
 import os
 import shutil
@@ -100,8 +101,8 @@ def _read(file: Path) -> object:
 
 
 def _free_name(file: Path) -> Path:
-    numbered = (file.with_name(f"{file.name}.{n}") for n in range(1, 1_000_000))
-    return next(name for name in (file, *numbered) if not name.exists())
+    numbered = (file.with_name(f"{file.name}.{n}") for n in itertools.count(1))
+    return next(name for name in itertools.chain([file], numbered) if not name.exists())
 
 
 def _sync_folder(folder: Path) -> None:
