@@ -7,6 +7,7 @@ from typing import Protocol
 
 from live_memory.core.companion.chat import Abilities, ModelReply, ModelRequest
 from live_memory.core.evidence.places import Candidates, Definition, Place, Terms
+from live_memory.core.hosts.events import HostReport
 from live_memory.core.memory.window import Window
 from live_memory.core.reading.lookup import (
     ChangedFiles,
@@ -25,10 +26,13 @@ from live_memory.core.values import Instant, RelPath, StatSignature, WorkspaceKe
 __all__ = [
     "Clock",
     "EvidenceIndex",
+    "HostDialect",
     "LanguageModel",
+    "Missed",
     "Sandbox",
     "SignalSink",
     "SnapshotStore",
+    "Spool",
     "WorkspaceIdentity",
     "Workspaces",
 ]
@@ -83,6 +87,13 @@ class Sandbox(Protocol):
 
         The signature was taken before the first byte, so a file that changes meanwhile has
         another signature afterwards. Missing and outside look the same.
+        """
+        ...
+
+    async def locate(self, paths: Sequence[str]) -> Sequence[RelPath | None]:
+        """The name of each absolute path below the root; nothing for what lies elsewhere.
+
+        Links on the way to a file's folder are followed; the file need not exist.
         """
         ...
 
@@ -215,6 +226,31 @@ class SnapshotStore(Protocol):
 
     async def roots(self) -> Mapping[WorkspaceKey, str]:
         """The workspaces that have something saved, with their roots."""
+        ...
+
+
+class HostDialect(Protocol):
+    """Understands what a coding tool's hooks send."""
+
+    def parse(self, payload: Mapping[str, object]) -> HostReport:
+        """What one payload says; what is unknown or malformed says nothing, and never raises."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """An event that a hook could not deliver; `payload` is nothing where `dropped` were lost."""
+
+    project: str
+    payload: Mapping[str, object] | None
+    dropped: int = 0
+
+
+class Spool(Protocol):
+    """Keeps what hooks wrote down while the server was away."""
+
+    async def take(self) -> Sequence[Missed]:
+        """Everything that was written down, oldest first; each is given once."""
         ...
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from live_memory.core.values import WorkspaceKey
 
 __all__ = [
+    "EventsSkipped",
     "IndexRefreshed",
     "QuestionFinished",
     "SaveFailed",
@@ -40,6 +41,13 @@ class IndexRefreshed:
 
 
 @dataclass(frozen=True, slots=True)
+class EventsSkipped:
+    workspace: WorkspaceKey
+    reason: str
+    files: int
+
+
+@dataclass(frozen=True, slots=True)
 class QuestionFinished:
     workspace: WorkspaceKey
     mode: str
@@ -66,6 +74,7 @@ Signal = (
     WorkspaceOpened
     | WorkspaceFailed
     | IndexRefreshed
+    | EventsSkipped
     | QuestionFinished
     | SaveFailed
     | SnapshotQuarantined

@@ -26,6 +26,8 @@ __all__ = ["ask"]
 # be waited for, and to render the reply. The index itself goes on building.
 _TO_ANSWER_S = 2.0
 _LATE_S = 1.0
+# What hooks announced is learned within milliseconds; a flood of it is not waited for.
+_TO_LEARN_S = 1.0
 
 
 async def ask(
@@ -87,10 +89,15 @@ async def _bring_up_to_date(
     with anyio.move_on_at(give_up_at) as waiting:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_tell, memory, progress)
+            # What the host announced and still rests belongs to this question's view.
+            with anyio.move_on_after(_TO_LEARN_S):
+                await memory.ingestor.caught_up()
             await memory.indexer.caught_up()
             tasks.cancel_scope.cancel()
     signatures = memory.indexer.signatures
-    changed = await memory.freshness.restore(memory.window, signatures, record=memory.record)
+    changed = await memory.freshness.restore(
+        lambda: memory.window, signatures, record=memory.record
+    )
     state = memory.indexer.state
     if state.problem:
         return changed, f"The workspace could not be read again: {state.problem}"

@@ -6,6 +6,8 @@ appended as an event, so that the window shows it and facts that rested on old b
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+import anyio
+
 from live_memory.core.memory.events import FileChanged, FileGone, FileObserved, MemoryEvent
 from live_memory.core.memory.window import Window, current_hashes
 from live_memory.core.reading.admission import observe
@@ -23,7 +25,11 @@ _SHOWN_WHOLE = 3_000
 
 
 class Freshness:
-    """Knows with which signature each hash in view was read; one a workspace."""
+    """Knows with which signature each hash in view was read; one a workspace.
+
+    `turn` is held from reading files to recording them, by whoever does so: an older look at a
+    file never follows a newer one into the window.
+    """
 
     def __init__(
         self, *, sandbox: Sandbox, redactor: Redactor, clock: Clock, max_file_bytes: int
@@ -32,11 +38,12 @@ class Freshness:
         self._redactor = redactor
         self._clock = clock
         self._max_file_bytes = max_file_bytes
+        self.turn = anyio.Lock()
         self._proved: dict[RelPath, tuple[StatSignature, ContentHash]] = {}
 
     async def restore(
         self,
-        window: Window,
+        window: Callable[[], Window],
         signatures: Mapping[RelPath, StatSignature],
         *,
         record: Callable[[MemoryEvent], Awaitable[None]],
@@ -45,6 +52,19 @@ class Freshness:
 
         `signatures` are those of a listing that began after the question came in.
         """
+        async with self.turn:
+            return await self._restored(window(), signatures, record)
+
+    def note_read(self, read: FileRead) -> None:
+        """These bytes were read with this signature, and what they are was recorded."""
+        self._proved[read.path] = (read.signature, read.sha)
+
+    async def _restored(
+        self,
+        window: Window,
+        signatures: Mapping[RelPath, StatSignature],
+        record: Callable[[MemoryEvent], Awaitable[None]],
+    ) -> Sequence[RelPath]:
         in_view = current_hashes(window)
         doubtful = sorted(
             path for path in in_view if not self._is_proved(path, in_view, signatures)

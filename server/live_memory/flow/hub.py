@@ -9,7 +9,7 @@ from anyio.abc import TaskGroup, TaskStatus
 from live_memory.core.asking.answer import Answer, Question
 from live_memory.core.errors import LiveMemoryError, Unavailable
 from live_memory.core.memory.events import QuestionAnswered
-from live_memory.core.memory.window import questions
+from live_memory.core.memory.window import Entry, questions
 from live_memory.core.signals import QuestionFinished, WorkspaceFailed
 from live_memory.core.values import WorkspaceKey
 from live_memory.flow.ask import ask
@@ -90,7 +90,7 @@ class Hub:
             InvalidRequest: `cwd` leads to no workspace.
             Unavailable: the workspace cannot be opened.
         """
-        memory = await self._opened(cwd)
+        memory = await self.opened(cwd)
         async with self.models.borrowed() as companion:
             answer = await ask(memory, question, companion=companion, progress=progress)
         finished = QuestionFinished(
@@ -115,7 +115,7 @@ class Hub:
         Raises:
             InvalidRequest: `cwd` leads to no workspace.
         """
-        return statistics(await self._opened(cwd))
+        return statistics(await self.opened(cwd))
 
     async def answers(self, cwd: str) -> tuple[WorkspaceIdentity, Sequence[QuestionAnswered]]:
         """Past questions with their answers, newest first.
@@ -123,8 +123,17 @@ class Hub:
         Raises:
             InvalidRequest: `cwd` leads to no workspace.
         """
-        memory = await self._opened(cwd)
+        memory = await self.opened(cwd)
         return memory.identity, tuple(reversed(questions(memory.window)))
+
+    async def timeline(self, cwd: str) -> tuple[WorkspaceIdentity, Sequence[Entry]]:
+        """What the window holds, newest first.
+
+        Raises:
+            InvalidRequest: `cwd` leads to no workspace.
+        """
+        memory = await self.opened(cwd)
+        return memory.identity, tuple(reversed(memory.window.entries))
 
     async def clear(self, cwd: str) -> WorkspaceIdentity:
         """Forget everything about one workspace, on disk too.
@@ -152,7 +161,13 @@ class Hub:
     def _open_now(self) -> Sequence[Workspace]:
         return [slot.workspace for slot in self._slots.values() if slot.workspace]
 
-    async def _opened(self, cwd: str) -> Workspace:
+    async def opened(self, cwd: str) -> Workspace:
+        """The workspace that `cwd` belongs to, open.
+
+        Raises:
+            InvalidRequest: `cwd` leads to no workspace.
+            Unavailable: the workspace cannot be opened.
+        """
         if self._tasks is None:
             raise Unavailable("the server is not running yet")
         identity = await self._workspaces.resolve(cwd)

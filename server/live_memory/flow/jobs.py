@@ -100,6 +100,10 @@ class Jobs:
 
     def _drop_old(self) -> None:
         now = anyio.current_time()
-        old = [i for i, j in self._jobs.items() if j.ended_at and now - j.ended_at > _KEPT_S]
+        old = [
+            job_id
+            for job_id, job in self._jobs.items()
+            if job.ended_at is not None and now - job.ended_at > _KEPT_S
+        ]
         for job_id in old:
             del self._jobs[job_id]

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from live_memory.core.companion.prompt import window_tokens
-from live_memory.core.memory.window import current_hashes, questions
-from live_memory.core.values import TokenCount
+from live_memory.core.memory.coverage import in_view
+from live_memory.core.memory.window import questions
+from live_memory.core.values import Instant, TokenCount
 from live_memory.flow.workspace import Workspace
 from live_memory.ports import WorkspaceIdentity
 
@@ -16,7 +17,10 @@ _WINDOW_LIMIT = TokenCount(128_000)
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceStats:
-    """`known_files` counts the files whose current bytes are in memory."""
+    """`known_files` counts the files whose current bytes are in memory.
+
+    `dropped_events` were lost to a bound, here or in a hook's spool.
+    """
 
     workspace: WorkspaceIdentity
     known_files: int
@@ -29,6 +33,7 @@ class WorkspaceStats:
     model_calls: int
     cost_usd: float
     dropped_events: int
+    last_hook_at: Instant | None
     indexed_files: int
     files_waiting: int
     problems: tuple[str, ...]
@@ -40,7 +45,7 @@ def statistics(memory: Workspace) -> WorkspaceStats:
     asked = questions(window)
     return WorkspaceStats(
         workspace=memory.identity,
-        known_files=sum(sha is not None for sha in current_hashes(window).values()),
+        known_files=sum(file.is_observed for file in in_view(window).values()),
         entries=len(window.entries),
         facts=len(window.ledger.facts),
         stale_facts=sum(fact.is_stale for fact in window.ledger.facts),
@@ -49,7 +54,8 @@ def statistics(memory: Workspace) -> WorkspaceStats:
         window_limit=_WINDOW_LIMIT,
         model_calls=sum(q.answer.usage.model_calls for q in asked),
         cost_usd=sum(q.answer.cost_usd or 0.0 for q in asked),
-        dropped_events=0,
+        dropped_events=memory.ingestor.dropped,
+        last_hook_at=memory.ingestor.last_event_at,
         indexed_files=state.files - state.waiting,
         files_waiting=state.waiting,
         problems=memory.problems,

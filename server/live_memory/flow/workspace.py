@@ -15,6 +15,7 @@ from live_memory.core.reading.redaction import Redactor
 from live_memory.core.signals import SnapshotQuarantined, WorkspaceOpened
 from live_memory.flow.freshness import Freshness
 from live_memory.flow.indexing import Indexer
+from live_memory.flow.ingesting.ingestor import Ingestor
 from live_memory.flow.persist import Persister
 from live_memory.flow.turns import Turns
 from live_memory.ports import (
@@ -82,6 +83,16 @@ class Workspace:
             redactor=redactor,
             max_file_bytes=max_file_bytes,
         )
+        self.ingestor = Ingestor(
+            identity,
+            sandbox=sandbox,
+            indexer=self.indexer,
+            freshness=self.freshness,
+            redactor=redactor,
+            clock=clock,
+            signals=signals,
+            max_file_bytes=max_file_bytes,
+        )
         self._store = store
         self._signals = signals
         self.last_opening: LastOpening | None = None
@@ -120,6 +131,7 @@ class Workspace:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self.indexer.run)
                 tasks.start_soon(self._persister.run)
+                tasks.start_soon(self.ingestor.run, lambda: self.window, self.record)
                 opened()
                 async for letter in self._inbox:
                     self._fold(letter)
@@ -128,6 +140,8 @@ class Workspace:
             with anyio.move_on_after(_DRAIN_S, shield=True):
                 async for letter in self._inbox:
                     self._fold(letter)
+                for event in await self.ingestor.rest(self.window):
+                    self._fold(_Letter(event))
             self._inbox.close()
             await self._persister.flush()
             with anyio.CancelScope(shield=True):

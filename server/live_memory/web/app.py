@@ -9,6 +9,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from live_memory.flow.hub import Hub
+from live_memory.flow.ingesting.reception import Reception
 from live_memory.ports import Clock
 from live_memory.web.drain import Drain, Drained
 from live_memory.web.guard import Guard
@@ -36,12 +37,14 @@ class App:
         identity: Identity,
         clock: Clock,
         reload: Reload,
+        reception: Reception,
         limits: McpLimits = _LIMITS,
         has_async_tools: bool = False,
         all_imported: Callable[[], None] = _nothing,
     ) -> None:
         self.drain = Drain(hub)
         self._hub = hub
+        self._reception = reception
         self._mcp = McpMount(
             self.drain,
             clock=clock,
@@ -50,7 +53,14 @@ class App:
             limits=limits,
             imported=all_imported,
         )
-        ours = Routes(hub, drain=self.drain, identity=identity, clock=clock, reload=reload)
+        ours = Routes(
+            hub,
+            drain=self.drain,
+            identity=identity,
+            clock=clock,
+            reload=reload,
+            reception=reception,
+        )
         self.routes = [*ours.table(), Route("/mcp", self._mcp)]
         self._starlette = Starlette(routes=self.routes, lifespan=self._lifespan)
         # `/stats/` is no other name of `/stats`, and a redirect would name the host back.
@@ -63,5 +73,6 @@ class App:
         async with anyio.create_task_group() as tasks:
             await tasks.start(self._hub.run)
             tasks.start_soon(self._mcp.run)
+            tasks.start_soon(self._reception.run)
             yield
             tasks.cancel_scope.cancel()

@@ -14,8 +14,10 @@ from live_memory.core.values import Instant
 __all__ = [
     "MAX_DEPTH",
     "MAX_VALUES",
+    "MOST_EVENTS",
     "folder",
     "json_object",
+    "parse_events",
     "parse_question",
     "project_of",
     "workspace_of",
@@ -24,6 +26,8 @@ __all__ = [
 # A hook event nests about ten deep; a batch of a thousand has some ten thousand values.
 MAX_DEPTH = 64
 MAX_VALUES = 200_000
+# Hook events a request.
+MOST_EVENTS = 1_000
 
 _PROJECT_HEADER = "x-live-memory-project"
 # One alternative always matches from a quote on, so the pattern never starts over: linear.
@@ -93,6 +97,21 @@ def folder(cwd: object, project: str | None) -> str:
     if not chosen.startswith("/"):
         raise InvalidRequest("cwd must be an absolute path: send the project's folder from '/' on")
     return chosen
+
+
+def parse_events(fields: Mapping[str, object]) -> Sequence[Mapping[str, object]]:
+    """The payloads of `{"events": [...]}`, or the one payload that a hook's client sends.
+
+    Raises:
+        InvalidRequest: it is neither.
+    """
+    events = fields.get("events") if "hook_event_name" not in fields else [fields]
+    if not isinstance(events, list):
+        raise InvalidRequest('send one hook payload, or {"events": [payload, ...]}')
+    for event in events:
+        if not isinstance(event, dict) or not isinstance(event.get("hook_event_name"), str):
+            raise InvalidRequest("an event must be a hook payload: an object with its event's name")
+    return events
 
 
 def parse_question(

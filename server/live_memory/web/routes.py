@@ -2,7 +2,7 @@
 
 import functools
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -12,19 +12,36 @@ from starlette.types import ASGIApp
 from live_memory import __version__
 from live_memory.core.errors import InvalidRequest, LiveMemoryError
 from live_memory.flow.hub import Hub
+from live_memory.flow.ingesting.reception import Reception
 from live_memory.ports import Clock
 from live_memory.web.drain import Drain
-from live_memory.web.errors import problem_of
+from live_memory.web.errors import ErrorClass, Problem, problem_of
 from live_memory.web.guard import has_token
 from live_memory.web.identity import Identity
-from live_memory.web.requests import json_object, parse_question, workspace_of
-from live_memory.web.schemas import answered_form, stats_form, verdict_form, workspace_form
+from live_memory.web.requests import (
+    MOST_EVENTS,
+    folder,
+    json_object,
+    parse_events,
+    parse_question,
+    project_of,
+    workspace_of,
+)
+from live_memory.web.schemas import (
+    answered_form,
+    entry_form,
+    stats_form,
+    verdict_form,
+    workspace_form,
+)
 from live_memory.web.streaming import AnswerStream
 
-__all__ = ["MOST_ANSWERS", "Reload", "Routes"]
+__all__ = ["MOST_ANSWERS", "MOST_ENTRIES", "Reload", "Routes"]
 
 # Answers a reply: some 5 kB each.
 MOST_ANSWERS = 200
+# Entries a timeline: about 200 bytes each.
+MOST_ENTRIES = 1_000
 
 # Reads the configuration again; gives the name of the model that is used from now on.
 Reload = Callable[[], Awaitable[str | None]]
@@ -35,9 +52,17 @@ class Routes:
     """The handlers; a failure of ours becomes its reply in one place."""
 
     def __init__(
-        self, hub: Hub, *, drain: Drain, identity: Identity, clock: Clock, reload: Reload
+        self,
+        hub: Hub,
+        *,
+        drain: Drain,
+        identity: Identity,
+        clock: Clock,
+        reload: Reload,
+        reception: Reception,
     ) -> None:
         self._hub = hub
+        self._reception = reception
         self._reload = reload
         self._drain = drain
         self._identity = identity
@@ -50,7 +75,9 @@ class Routes:
             Route("/stats", self._told(Routes.stats)),
             Route("/reload", self._told(Routes.reload), methods=["POST"]),
             Route("/clear", self._told(Routes.clear), methods=["POST"]),
+            Route("/notify", self._told(Routes.notify), methods=["POST"]),
             Route("/v1/answers", self._told(Routes.answers)),
+            Route("/v1/timeline", self._told(Routes.timeline)),
             Route("/v1/models/test", self._told(Routes.test_model), methods=["POST"]),
             Route("/v1/ask", self._told(Routes.ask), methods=["POST"]),
         ]
@@ -80,14 +107,32 @@ class Routes:
         workspace, asked = await self._hub.answers(cwd)
         return _json({"answers": [answered_form(workspace, one) for one in asked[:MOST_ANSWERS]]})
 
+    async def timeline(self, request: Request) -> ASGIApp:
+        """What the window holds, newest first, without any text of files."""
+        cwd = workspace_of(request.query_params, request)
+        workspace, entries = await self._hub.timeline(cwd)
+        forms = [entry_form(entry) for entry in entries[:MOST_ENTRIES]]
+        return _json({"workspace": workspace_form(workspace), "entries": forms})
+
+    async def notify(self, request: Request) -> ASGIApp:
+        """Take in what a host's hooks say; 202 means accepted, and the work comes after."""
+        events = parse_events(await json_object(request))
+        if len(events) > MOST_EVENTS:
+            why = f"more than {MOST_EVENTS} events: send less at once"
+            return _refused(Problem(413, ErrorClass.LIMIT, why))
+        named = project_of(request.headers)
+        project = None if named is None else folder(None, named)
+        await self._reception.take(events, project=project)
+        return _json({"accepted": len(events)}, status=202)
+
     async def reload(self, request: Request) -> ASGIApp:
         """Read the configuration again and use its model from now on."""
-        await json_object(request)
+        _nothing_in(await json_object(request))
         return _json({"model": await self._reload()})
 
     async def test_model(self, request: Request) -> ASGIApp:
         """Ask the model once and say what it can carry."""
-        await json_object(request)
+        _nothing_in(await json_object(request))
         return _json(verdict_form(await self._hub.probe()))
 
     async def clear(self, request: Request) -> ASGIApp:
@@ -121,17 +166,27 @@ class Routes:
             try:
                 return await handler(self, request)
             except LiveMemoryError as error:
-                problem = problem_of(error)
-                return Response(
-                    problem.body(),
-                    problem.status,
-                    headers=problem.headers(),
-                    media_type="application/json",
-                )
+                return _refused(problem_of(error))
 
         return endpoint
 
 
-def _json(value: object) -> Response:
+def _refused(problem: Problem) -> Response:
+    return Response(
+        problem.body(), problem.status, headers=problem.headers(), media_type="application/json"
+    )
+
+
+def _nothing_in(fields: Mapping[str, object]) -> None:
+    """Refuse what would be ignored.
+
+    Raises:
+        InvalidRequest: there are fields.
+    """
+    if fields:
+        raise InvalidRequest("this takes no fields: send {}")
+
+
+def _json(value: object, *, status: int = 200) -> Response:
     # ASCII only: a name on disk may hold what UTF-8 cannot say.
-    return Response(json.dumps(value, allow_nan=False), media_type="application/json")
+    return Response(json.dumps(value, allow_nan=False), status, media_type="application/json")

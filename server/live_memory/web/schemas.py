@@ -1,7 +1,16 @@
 """What goes over the wire, as JSON values; text is cleaned so that any client can read it."""
 
+from typing import assert_never
+
 from live_memory.core.asking.answer import Answer, Usage
-from live_memory.core.memory.events import QuestionAnswered
+from live_memory.core.memory.events import (
+    FileChanged,
+    FileGone,
+    FileObserved,
+    NoteWritten,
+    QuestionAnswered,
+)
+from live_memory.core.memory.window import Entry
 from live_memory.core.reading.text import clean
 from live_memory.flow.companion.probe import Verdict
 from live_memory.flow.statistics import WorkspaceStats
@@ -48,6 +57,34 @@ def answered_form(workspace: WorkspaceIdentity, asked: QuestionAnswered) -> dict
         "asked_at": asked.question.asked_at,
         **answer_form(workspace, asked.answer),
     }
+
+
+def entry_form(entry: Entry) -> dict[str, object]:
+    """An entry of the window: what it is about, never what a file says."""
+    form: dict[str, object] = {"number": entry.number}
+    match entry.content:
+        case FileObserved() as seen:
+            return form | {
+                "kind": "file",
+                "path": clean(seen.path.text),
+                "sha": seen.sha.hex,
+                "start": seen.start,
+                "end": seen.end,
+                "total": seen.total,
+                "origin": seen.origin.value,
+                "at": seen.at,
+            }
+        case FileChanged(path, sha, at):
+            return form | {"kind": "changed", "path": clean(path.text), "sha": sha.hex, "at": at}
+        case FileGone(path, at):
+            return form | {"kind": "gone", "path": clean(path.text), "at": at}
+        case QuestionAnswered() as asked:
+            question = clean(asked.question.text)
+            return form | {"kind": "question", "question": question, "at": asked.question.asked_at}
+        case NoteWritten(text, at):
+            return form | {"kind": "note", "text": clean(text), "at": at}
+        case _:
+            assert_never(entry.content)
 
 
 def stats_form(stats: WorkspaceStats) -> dict[str, object]:

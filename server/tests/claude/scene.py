@@ -6,6 +6,7 @@ It plays the Messages API, optionally a stranger on the server's port, runs the 
 one after the other, and stops every server that they started.
 """
 
+import http.client
 import json
 import os
 import signal
@@ -36,7 +37,21 @@ def play(plan: dict[str, object]) -> dict[str, object]:
         stack.callback(_stop_server, Path(str(plan["data_dir"])))
         environ = {**_texts(plan["environ"]), "ANTHROPIC_BASE_URL": api.base_url}
         runs = [_run(command, environ, str(plan["cwd"])) for command in _list(plan["commands"])]
-    return {"runs": runs, "requests": api.requests, "heard": heard}
+        told = [_told(str(route), plan) for route in _list(plan["then"])]
+    return {"runs": runs, "requests": api.requests, "heard": heard, "told": told}
+
+
+def _told(route: str, plan: dict[str, object]) -> object:
+    """What our server says about the project."""
+    data_dir = Path(str(plan["data_dir"]))
+    there = json.loads((data_dir / "server.json").read_text())
+    connection = http.client.HTTPConnection(there["host"], there["port"], timeout=10)
+    token = (data_dir / "token").read_text()
+    headers = {"Authorization": f"Bearer {token}", "X-Live-Memory-Project": str(plan["cwd"])}
+    connection.request("GET", route, headers=headers)
+    reply = json.loads(connection.getresponse().read())
+    connection.close()
+    return reply
 
 
 def _run(command: object, environ: dict[str, str], cwd: str) -> dict[str, object]:

@@ -11,12 +11,16 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.claude.fake_anthropic import Json, Turn
 
 __all__ = ["ASK", "PROJECT", "Outcome", "Run", "Stage", "set_stage", "verified_lines"]
 
 ASK = "mcp__plugin_live-memory_live-memory__ask_live_memory"
+
+# A JSON reply of our server; a test knows which it asked for.
+Told = dict[str, Any]
 
 _REPOSITORY = Path(__file__).parents[3]
 _PLUGIN = (".claude-plugin", ".mcp.json", "bin", "commands", "hooks", "skills")
@@ -43,11 +47,12 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a scene left behind: the runs, the model's requests, what a stranger was told."""
+    """What a scene left behind: runs, the model's requests, what a stranger heard, what we say."""
 
     runs: tuple[Run, ...]
     requests: tuple[Json, ...]
     heard: tuple[str, ...]
+    told: tuple[Told, ...] = ()
 
     def tools_offered_first(self) -> list[str]:
         """The tools of the first request that offers any."""
@@ -90,14 +95,19 @@ class Stage:
         turns: Sequence[Turn] = (),
         stranger: bool = False,
         with_command: bool = True,
+        then: Sequence[str] = (),
     ) -> Outcome:
-        """Run the client's commands one after the other."""
+        """Run the client's commands one after the other, `then` ask our server about the project.
+
+        The server's replies are the outcome's `told`.
+        """
         plan = {
             "turns": list(turns),
             "stranger_port": self.port if stranger else None,
             "data_dir": str(self.data_dir),
             "environ": self._environ(with_command=with_command),
             "cwd": str(self.project),
+            "then": list(then),
             "commands": [["claude", *command] for command in commands],
         }
         given, left = self.folder / "plan.json", self.folder / "outcome.json"
@@ -111,6 +121,7 @@ class Stage:
             runs=tuple(Run(**run) for run in outcome["runs"]),
             requests=tuple(outcome["requests"]),
             heard=tuple(outcome["heard"]),
+            told=tuple(outcome["told"]),
         )
 
     def server_log(self) -> str:

@@ -4,7 +4,6 @@ from collections.abc import Collection, Mapping, Sequence
 
 import anyio
 import pytest
-import trio.testing
 
 from live_memory.adapters.sandbox.in_memory import InMemorySandbox
 from live_memory.core.asking.answer import Grounding, StopReason
@@ -70,10 +69,7 @@ class SlowHouse(House):
         return StillIndex()
 
 
-virtual_time = pytest.mark.parametrize(
-    "anyio_backend",
-    [pytest.param(("trio", {"clock": trio.testing.MockClock(autojump_threshold=0)}))],
-)
+virtual_time = pytest.mark.parametrize("anyio_backend", ["virtual"], indirect=True)
 
 
 @virtual_time

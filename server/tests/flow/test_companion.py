@@ -2,7 +2,6 @@
 
 import anyio
 import pytest
-import trio.testing
 
 from live_memory.adapters.llm.scripted import Calls, Fails, Says, Scripted, Stalls, Turn
 from live_memory.adapters.sandbox.in_memory import InMemorySandbox
@@ -307,9 +306,7 @@ class Unlisted(InMemorySandbox):
         return Listing(())
 
 
-virtual_time = pytest.mark.parametrize(
-    "anyio_backend", [("trio", {"clock": trio.testing.MockClock(autojump_threshold=0)})]
-)
+virtual_time = pytest.mark.parametrize("anyio_backend", ["virtual"], indirect=True)
 
 
 @virtual_time

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import anyio
 import pytest
-import trio.testing
 
 from live_memory.adapters.llm.scripted import Calls, Fails, Says, Scripted, Stalls, Turn
 from live_memory.core.asking.answer import Answer, Mode
@@ -116,9 +115,7 @@ async def test_jobs_are_bounded_and_need_a_running_server() -> None:
         Jobs(hub.ask).submit("/app", a_question())
 
 
-virtual_time = pytest.mark.parametrize(
-    "anyio_backend", [("trio", {"clock": trio.testing.MockClock(autojump_threshold=0)})]
-)
+virtual_time = pytest.mark.parametrize("anyio_backend", ["virtual"], indirect=True)
 
 
 @virtual_time

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import anyio
 
+from live_memory.adapters.hosts.claude_code import ClaudeCode
+from live_memory.adapters.hosts.in_memory import InMemorySpool
 from live_memory.adapters.snapshots.in_memory import InMemory
 from live_memory.core.asking.answer import Answer, Grounding, Mode, Question
 from live_memory.core.errors import InvalidRequest, LiveMemoryError
@@ -15,6 +17,7 @@ from live_memory.core.memory.events import QuestionAnswered
 from live_memory.core.signals import Signal
 from live_memory.core.values import Instant, WorkspaceKey
 from live_memory.flow.hub import Hub
+from live_memory.flow.ingesting.reception import Reception
 from live_memory.flow.progress import Progress
 from live_memory.flow.statistics import WorkspaceStats
 from live_memory.flow.workspace import Workspace
@@ -143,8 +146,15 @@ def an_app(hub: Hub | None = None, *, port: int = 7711, limits: McpLimits | None
     """The application, not served by anything."""
     identity = Identity(TOKEN, port, os.getpid())
     limits = limits or McpLimits()
+    hub = hub or ScriptedHub()
+    reception = Reception(ClaudeCode(), opened=hub.opened, spool=InMemorySpool())
     return App(
-        hub or ScriptedHub(), identity=identity, clock=FixedClock(), reload=_reload, limits=limits
+        hub,
+        identity=identity,
+        clock=FixedClock(),
+        reload=_reload,
+        reception=reception,
+        limits=limits,
     )
 
 

@@ -67,6 +67,12 @@ class DiskSandbox:
         """Open, hash and read the head of each name; one outcome a name, in the same order."""
         return await self._read(names, max_bytes)
 
+    async def locate(self, paths: Sequence[str]) -> Sequence[RelPath | None]:
+        """The name of each absolute path below the root; nothing for what lies elsewhere."""
+        return await to_thread.run_sync(
+            lambda: [self._root.locate(path) for path in paths], limiter=self._threads
+        )
+
     async def search(self, pattern: TextPattern) -> Matches:
         """Find lines.
 

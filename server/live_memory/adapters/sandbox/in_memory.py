@@ -86,6 +86,9 @@ class InMemorySandbox:
     async def read(self, names: Sequence[str], *, max_bytes: int) -> Sequence[FileRead | Skipped]:
         return [self._read(name, max_bytes) for name in names]
 
+    async def locate(self, paths: Sequence[str]) -> Sequence[RelPath | None]:
+        return [None for _ in paths]
+
     async def search(self, pattern: TextPattern) -> Matches:
         expression = compile_expression(pattern.regex, ignore_case=pattern.ignore_case)
         is_named = compile_glob(pattern.glob) if pattern.glob is not None else None

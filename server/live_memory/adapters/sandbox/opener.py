@@ -156,6 +156,21 @@ class SafeRoot:
         finally:
             os.close(opened.descriptor)
 
+    def locate(self, path: str) -> RelPath | None:
+        """The name below the root that an absolute path means, its folder's links followed."""
+        folder, _, name = path.rpartition("/")
+        try:
+            whole = os.path.join(os.path.realpath(folder or "/"), name)
+        except (OSError, ValueError):
+            return None
+        prefix = self.root.rstrip("/") + "/"
+        if not whole.startswith(prefix):
+            return None
+        try:
+            return RelPath.parse(whole[len(prefix) :])
+        except OutsideWorkspace:
+            return None
+
     def link_text(self, name: str) -> bytes | None:
         """What a link says, not where it leads; nothing when it is no link."""
         folder, _, last = RelPath(name).text.rpartition("/")

@@ -1,5 +1,6 @@
 """Every published limit, from the constants where it is enforced."""
 
+from live_memory.flow.ingesting import waiting
 from live_memory.web import drain, guard, requests, routes
 from live_memory.web.hosting import connections
 from live_memory.web.mount import McpLimits
@@ -23,4 +24,7 @@ def published_limits() -> dict[str, float]:
         "mcp_session_idle_s": mcp.idle_s,
         "stop_grace_s": drain.STOP_GRACE_S,
         "answers_a_reply": routes.MOST_ANSWERS,
+        "entries_a_timeline": routes.MOST_ENTRIES,
+        "events_a_request": requests.MOST_EVENTS,
+        "files_waiting_to_be_learned": waiting.MOST_WAITING,
     }

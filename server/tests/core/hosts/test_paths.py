@@ -46,7 +46,7 @@ def test_a_name_is_what_stands_below_the_root(root: str, path: str, expected: st
 
 def test_a_relative_path_needs_a_folder() -> None:
     assert joined("/p/src", "../a.py") == "/p/a.py"
-    assert joined("C:/p", "a\\b.py") == "C:/p/a\\b.py"
+    assert joined("C:/p", "a\\b.py") == "C:/p/a/b.py"
     assert joined(None, "a.py") is None
     assert joined(None, "/a.py") == "/a.py"
 

@@ -1,4 +1,4 @@
-"""What a command's text tells: the files and lines it showed, and whether it may change anything."""
+"""What a command tells: the files and lines it showed, and whether it may change any."""
 
 import pytest
 from hypothesis import given
@@ -26,7 +26,10 @@ def seen(command: str, *, cwd: str | None = "/p") -> list[tuple[str, int, int]]:
         ("cat f", [("/p/f", 1, 100)]),
         ("cat -n a/b.ts", [("/p/a/b.ts", 1, 100)]),
         ("/bin/cat f g", [("/p/f", 1, 100), ("/p/g", 1, 100)]),
-        ("cat 'a b.py' \"c d\" e\\ f", [("/p/a b.py", 1, 100), ("/p/c d", 1, 100), ("/p/e f", 1, 100)]),
+        (
+            "cat 'a b.py' \"c d\" e\\ f",
+            [("/p/a b.py", 1, 100), ("/p/c d", 1, 100), ("/p/e f", 1, 100)],
+        ),
         ("cat -- -odd", [("/p/-odd", 1, 100)]),
         ("cat f | head -40", [("/p/f", 1, 40)]),
         ("cat f | head -60 | tail -n 21", [("/p/f", 40, 60)]),
@@ -57,9 +60,21 @@ def seen(command: str, *, cwd: str | None = "/p") -> list[tuple[str, int, int]]:
         ("less -N f", [("/p/f", 1, 100)]),
         ("bat -r 10:20 f", [("/p/f", 10, 20)]),
         ("bat --line-range 10: --style plain f", [("/p/f", 10, 100)]),
+        ("bat f", [("/p/f", 1, 100)]),
+        ("bat -r 1:2 -r 5:6 f", []),
+        ("tail -c 20 f", []),
+        ("head -n", []),
+        ("sed -n '1,5p;5q' f", [("/p/f", 1, 5)]),
+        ("sed -n '$p' f", [("/p/f", 100, 100)]),
+        ("awk -f look.awk f", []),
+        ('cat "`ls`"', []),
+        (") cat f", [("/p/f", 1, 100)]),
         ("cat a b | head -5", [("/p/a", 1, 5)]),
         ("cat a b | tail -5", [("/p/b", 96, 100)]),
-        ("cd src && head -20 a.py; tail -n +50 b.py", [("/p/src/a.py", 1, 20), ("/p/src/b.py", 50, 100)]),
+        (
+            "cd src && head -20 a.py; tail -n +50 b.py",
+            [("/p/src/a.py", 1, 20), ("/p/src/b.py", 50, 100)],
+        ),
         ("cd /q\ncat f", [("/q/f", 1, 100)]),
         ("(cd x && cat f); cat g", [("/p/x/f", 1, 100), ("/p/g", 1, 100)]),
         ("cd ../r && cat ./f", [("/r/f", 1, 100)]),
@@ -70,7 +85,7 @@ def seen(command: str, *, cwd: str | None = "/p") -> list[tuple[str, int, int]]:
         ("cat f > g", []),
         ("cat f | sort", []),
         ("cat f | python3 -c 'x'", []),
-        ("cat $HOME/f ~/f \"$X\"", []),
+        ('cat $HOME/f ~/f "$X"', []),
         ("cd $X && cat f", []),
         ("cd && cat f", []),
         ("cat $(git ls-files)", []),
@@ -82,7 +97,7 @@ def seen(command: str, *, cwd: str | None = "/p") -> list[tuple[str, int, int]]:
         ("cat 'f", []),
         ("", []),
     ],
-)  # fmt: skip
+)
 def test_a_look_at_a_file_is_told_with_its_lines(
     command: str, expected: list[tuple[str, int, int]]
 ) -> None:
@@ -108,6 +123,7 @@ def test_a_glob_is_left_for_the_workspace_to_expand() -> None:
         ("grep 'f(x)' f", "/p/f", Grep(r"f\(x\)")),
         ("grep -E 'f(x|y)' f", "/p/f", Grep("f(x|y)")),
         ("grep -wC2 foo f", "/p/f", Grep(r"\b(?:foo)\b", before=2, after=2)),
+        ("grep -e a -e b f", "/p/f", Grep("a|b")),
         ("cat f | grep -m 3 '[[:space:]]x'", "/p/f", Grep(r"[\s]x", limit=3)),
     ],
 )
@@ -118,9 +134,20 @@ def test_a_search_is_told_so_that_it_can_be_made_again(command: str, path: str, 
 
 @pytest.mark.parametrize(
     "command",
-    ["grep -l x f", "grep -c x f", "grep -v x f", "grep -q x f", "grep -f list f", "grep x f | wc -l",
-     "head -50 f | grep x", "find . -name x | xargs grep x", "rg --files", "grep"],
-)  # fmt: skip
+    [
+        "grep -l x f",
+        "grep -c x f",
+        "grep -v x f",
+        "grep -q x f",
+        "grep -f list f",
+        "grep x f | wc -l",
+        "head -50 f | grep x",
+        "grep x f | tail -3",
+        "find . -name x | xargs grep x",
+        "rg --files",
+        "grep",
+    ],
+)
 def test_a_search_that_shows_no_lines_of_its_own_tells_nothing(command: str) -> None:
     reading = read_command(command, cwd="/p")
     assert (reading.views, reading.searches) == ((), ())
@@ -152,15 +179,56 @@ def test_a_search_that_shows_no_lines_of_its_own_tells_nothing(command: str) -> 
         ("cat 'f", True),
         ("x" * 20_000, True),
         ("", False),
+        ("< f", False),
     ],
 )
 def test_only_what_is_known_to_change_nothing_is_trusted(command: str, *, may_change: bool) -> None:
     assert read_command(command, cwd="/p").may_change is may_change
 
 
-_WORDS = ["cat", "head", "tail", "sed", "awk", "grep", "rg", "bat", "cd", "git", "xargs", "f", "-n", "-5",
-          "1,3p", "NR>2", "'", '"', "\\", "|", "||", "&&", ";", "\n", "(", ")", "<", ">", ">>", "2>&1",
-          "$(", "`", "#", "*", "{a,b}", "~", "--", "-e", "\0", "\ud800", "é"]  # fmt: skip
+_WORDS = [
+    "cat",
+    "head",
+    "tail",
+    "sed",
+    "awk",
+    "grep",
+    "rg",
+    "bat",
+    "cd",
+    "git",
+    "xargs",
+    "f",
+    "-n",
+    "-5",
+    "1,3p",
+    "NR>2",
+    "'",
+    '"',
+    "\\",
+    "|",
+    "||",
+    "&&",
+    ";",
+    "\n",
+    "(",
+    ")",
+    "<",
+    ">",
+    ">>",
+    "2>&1",
+    "$(",
+    "`",
+    "#",
+    "*",
+    "{a,b}",
+    "~",
+    "--",
+    "-e",
+    "\0",
+    "\ud800",
+    "é",
+]
 
 
 @given(
@@ -168,16 +236,42 @@ _WORDS = ["cat", "head", "tail", "sed", "awk", "grep", "rg", "bat", "cd", "git",
 )
 def test_nothing_that_is_typed_can_break_it(words: list[str], between: str) -> None:
     reading = read_command(between.join(words), cwd="/p")
-    assert all(view.path.startswith("/") for view in (*reading.views, *reading.searches))
+    assert all(view.path.startswith("/") for view in reading.views)
+    assert all(search.path.startswith("/") for search in reading.searches)
     for view in reading.views:
         assert set(lines_shown(view.cuts, 50)) <= set(range(1, 51))
 
 
 @pytest.mark.parametrize(
     "piece",
-    ["'", '"', '"a', "\\", "(", ")", "a", "1", "$", "a;", "a|", "cat f;", "<", "2>", "-", "{,", "[", "#",
-     "\n", "awk 'NR>1' f;", "sed -n '1p;' f;", "grep '\\|' f;", '"\\', "sed -n 1p;", "x=1 "],
-)  # fmt: skip
+    [
+        "'",
+        '"',
+        '"a',
+        "\\",
+        "(",
+        ")",
+        "a",
+        "1",
+        "$",
+        "a;",
+        "a|",
+        "cat f;",
+        "<",
+        "2>",
+        "-",
+        "{,",
+        "[",
+        "#",
+        "\n",
+        "awk 'NR>1' f;",
+        "sed -n '1p;' f;",
+        "grep '\\|' f;",
+        '"\\',
+        "sed -n 1p;",
+        "x=1 ",
+    ],
+)
 def test_hostile_length_costs_no_more_than_its_length(piece: str) -> None:
     """Sixteen thousand characters are read within pytest's own timeout thousands of times over."""
     for _ in range(3):

@@ -100,12 +100,25 @@ def test_an_empty_file_is_seen_as_empty() -> None:
     assert spans(b"", WHOLE, Shown(ContentHash.of(b""), (), is_observed=True)) == []
 
 
-def test_a_very_long_look_is_cut_at_a_line_and_says_where() -> None:
-    """C15."""
-    (event,) = learned(look(LARGE, WHOLE), None, now=NOW)
-    assert isinstance(event, FileObserved)
-    assert event.text is not None
-    assert event.start == 1
-    assert 100 < event.end < event.total == 3_000
-    assert estimate(event.text.text) <= 10_000
-    assert event.text.text.count("\n") == event.end - 1
+def test_a_very_long_look_ends_where_the_host_stopped_showing_and_says_where() -> None:
+    """C15: in entries of a bounded size, without a gap."""
+    events = learned(look(LARGE * 2, WHOLE), None, now=NOW)
+    at = 1
+    for event in events:
+        assert isinstance(event, FileObserved)
+        assert event.text is not None
+        assert event.start == at
+        assert event.text.text.count("\n") == event.end - event.start
+        assert estimate(event.text.text) <= 10_000
+        at = event.end + 1
+    assert 2 < len(events) < 9
+    assert 1_000 < at < 3_000
+
+
+def test_many_short_looks_at_a_large_file_are_all_kept() -> None:
+    views = tuple((Cut(n, n + 10),) for n in range(0, 3_000, 30))
+    assert len(spans(LARGE, Notice("a.py", views=views))) == 100
+
+
+def test_one_endless_line_is_kept_whole_or_not_at_all() -> None:
+    assert spans(b"x = '" + b"a b " * 900 + b"'\n", WHOLE) == [(1, 1, Origin.READ)]

@@ -1,0 +1,90 @@
+"""Where events wait for a server that is away: `spool.jsonl` in the data folder, a JSON line each.
+
+It holds nothing that looks like a secret, and at most half a megabyte: then the older half is
+dropped and counted. The server takes both files under the same lock.
+"""
+
+import json
+import os
+import re
+import time
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+# Half of what is kept.
+MOST_BYTES = 256 * 1024
+# Beginnings of known secrets, and a password in an address.
+SHAPES = re.compile(
+    r"\b(?:sk-|gh[pousr]_|github_pat_|xox[a-z]-|AKIA|ASIA|eyJ)\w|-----BEGIN|://[^/\s]*@"
+)
+# What a secret is assigned to; long words of letters and digits are looked at one by one.
+NAMES = re.compile(r"(?i)bearer|passw|secret|token|api.?key|credential|authorization")
+LONG_WORD = re.compile(r"[\w+=-]{24,}")
+
+
+def write_down(folder, project, event, *, until):
+    """Keep an event for later in a bounded file of ours, without anything that may be a secret."""
+    tool = event.get("tool_input", {})
+    if _may_be_secret(tool.get("command") or ""):
+        tool["command"] = "unknown"
+    names = [tool.get("file_path"), tool.get("notebook_path"), event.get("file_path")]
+    line = {"project": project, "payload": event}
+    if any(name and SHAPES.search(name) for name in names):
+        line = {"project": project, "dropped": 1}
+    _append(folder, json.dumps(line), until)
+
+
+def _may_be_secret(command):
+    words = LONG_WORD.findall(command)
+    is_mixed = any(re.search(r"\d", word) and re.search(r"[A-Za-z]", word) for word in words)
+    return bool(is_mixed or SHAPES.search(command) or NAMES.search(command))
+
+
+def _append(folder, line, until):
+    path, older = os.path.join(folder, "spool.jsonl"), os.path.join(folder, "spool.old.jsonl")
+    if len(line) > MOST_BYTES // 4 or not os.path.isdir(folder):
+        return
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o600)
+    try:
+        _lock(descriptor, until)
+        if os.fstat(descriptor).st_size + len(line) > MOST_BYTES:
+            dropped = _counted(older)
+            os.replace(path, older)
+            lines = [json.dumps({"project": p, "dropped": n}) for p, n in dropped.items()]
+            os.close(descriptor)
+            descriptor = os.open(path, flags, 0o600)
+            line = "\n".join([*lines, line])
+        os.write(descriptor, (line + "\n").encode("ascii"))
+    finally:
+        os.close(descriptor)
+
+
+def _counted(path):
+    """How many events of each project a file holds."""
+    found = {}
+    try:
+        with open(path, encoding="ascii") as lines:
+            for line in lines:
+                one = json.loads(line)
+                found[one["project"]] = found.get(one["project"], 0) + one.get("dropped", 1)
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    return found
+
+
+def _lock(descriptor, until):
+    """Hold the file while it is written; whoever holds it longer than a moment is stopped."""
+    if fcntl is None:
+        return
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except OSError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.002)

@@ -1,0 +1,80 @@
+"""Prints, when a session starts, which folders the host should watch for changes.
+
+Few, and none with folders in it that programs fill: each changed file there would start a process.
+What is not watched is still never shown as it was: the server compares before it answers.
+"""
+
+import json
+import os
+import time
+
+# A session waits for this.
+UNTIL = time.monotonic() + 0.1
+# Folders that programs fill: watching one would start a process for each of their files.
+BUILT = frozenset(
+    "node_modules bower_components vendor venv env virtualenv site-packages __pycache__ build dist "
+    "out target obj bin coverage htmlcov tmp temp logs log cache DerivedData Pods".split()
+)
+MOST_WATCHED, MOST_LOOKED_AT, DEEPEST = 24, 2_000, 4
+
+
+def watched(project):
+    """A few folders without built ones in them; what is too large to look through is left out."""
+    seen, found, below = 0, [], [(project, 0)]
+    ignored = BUILT | ignored_names(project)
+    while below:
+        folder, depth = below.pop(0)
+        inside, is_clean = [], True
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                seen += 1
+                if seen > MOST_LOOKED_AT or time.monotonic() > UNTIL:
+                    return found
+                if entry.is_dir(follow_symlinks=False):
+                    if entry.name.startswith(".") or entry.name in ignored:
+                        is_clean = False
+                    else:
+                        inside.append(entry.path)
+        if depth and is_clean and is_small(inside, ignored):
+            found.append(folder)
+        elif depth < DEEPEST:
+            below += [(path, depth + 1) for path in sorted(inside)]
+        if len(found) >= MOST_WATCHED:
+            break
+    return found[:MOST_WATCHED]
+
+
+def is_small(folders, ignored):
+    """Whether nothing that programs fill lies anywhere below, as far as a short look can tell."""
+    left, looked = list(folders), 0
+    while left:
+        with os.scandir(left.pop()) as entries:
+            for entry in entries:
+                looked += 1
+                if looked > MOST_LOOKED_AT // 4 or time.monotonic() > UNTIL:
+                    return False
+                if entry.is_dir(follow_symlinks=False):
+                    if entry.name.startswith(".") or entry.name in ignored:
+                        return False
+                    left.append(entry.path)
+    return True
+
+
+def ignored_names(project):
+    """Plain names in the project's `.gitignore`."""
+    try:
+        with open(os.path.join(project, ".gitignore"), encoding="utf-8", errors="replace") as file:
+            lines = file.read(65536).splitlines()
+    except OSError:
+        return frozenset()
+    names = (line.strip().strip("/") for line in lines if not line.startswith(("#", "!")))
+    return frozenset(name for name in names if name and "/" not in name and "*" not in name)
+
+
+if __name__ == "__main__":
+    try:
+        paths = watched(os.environ.get("CLAUDE_PROJECT_DIR") or os.getcwd())
+        said = {"hookEventName": "SessionStart", "watchPaths": paths}
+        print(json.dumps({"hookSpecificOutput": said}))
+    except Exception:  # noqa: BLE001  a session starts all the same
+        pass

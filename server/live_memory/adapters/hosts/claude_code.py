@@ -1,0 +1,144 @@
+"""Claude Code's hook payloads, as version 2.1 sends them.
+
+What is unknown, of another type or missing gives no event: a newer client must not break us, and
+junk tells nothing.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from live_memory.core.hosts.events import (
+    CommandRan,
+    Cut,
+    FileEdited,
+    FileTouched,
+    FileViewed,
+    FileWritten,
+    HostEvent,
+    HostReport,
+    SessionBegan,
+    SessionEnded,
+    Touch,
+)
+from live_memory.core.hosts.paths import as_absolute, inside
+
+__all__ = ["ClaudeCode"]
+
+Fields = Mapping[str, object]
+
+_TOUCHES = {"add": Touch.ADDED, "change": Touch.CHANGED, "unlink": Touch.REMOVED}
+# A hunk of an edit: more of them are a rewrite.
+_MOST_REGIONS = 32
+
+
+class ClaudeCode:
+    """Knows the payloads of one host."""
+
+    def parse(self, payload: Mapping[str, object]) -> HostReport:
+        """What one payload says; nothing is raised, whatever it holds."""
+        return HostReport(_text(payload, "cwd"), tuple(_events(payload)))
+
+
+def _events(payload: Fields) -> Iterator[HostEvent]:
+    session = _text(payload, "session_id") or ""
+    match payload.get("hook_event_name"):
+        case "PostToolUse":
+            yield from _without_own(payload, _tool_events(payload, succeeded=True))
+        case "PostToolUseFailure":
+            yield from _failed(payload)
+        case "FileChanged":
+            kind, path = _TOUCHES.get(_text(payload, "event") or ""), _path(payload, "file_path")
+            if kind and path:
+                yield from _without_own(payload, [FileTouched(path, kind)])
+        case "SessionStart":
+            yield SessionBegan(session)
+        case "SessionEnd":
+            yield SessionEnded(session)
+        case _:
+            pass
+
+
+def _tool_events(payload: Fields, *, succeeded: bool) -> Iterator[HostEvent]:
+    given, response = _fields(payload, "tool_input"), _fields(payload, "tool_response")
+    path = _path(given, "file_path")
+    match payload.get("tool_name"):
+        case "Read" if path:
+            cut = _lines_read(given, response)
+            yield FileViewed(path, () if cut is None else (cut,))
+        case "Write" if path:
+            yield FileWritten(path)
+        case "Edit" if path:
+            yield FileEdited(path, tuple(_regions(response)))
+        case "NotebookEdit":
+            notebook = _path(given, "notebook_path")
+            if notebook:
+                yield FileEdited(notebook)
+        case "Bash":
+            command, cwd = _text(given, "command"), _path(payload, "cwd")
+            if command and cwd:
+                whole = succeeded and response.get("interrupted") is not True
+                yield CommandRan(command, cwd, whole)
+        case _:
+            pass
+
+
+def _failed(payload: Fields) -> Iterator[HostEvent]:
+    """A command that failed may have changed files before; other tools did nothing."""
+    if payload.get("tool_name") == "Bash":
+        yield from _tool_events(payload, succeeded=False)
+
+
+def _lines_read(given: Fields, response: Fields) -> Cut | None:
+    """The lines that were shown: as the client counted them, else as it was asked for."""
+    file = _fields(response, "file")
+    first, count = _count(file, "startLine"), _count(file, "numLines")
+    if first is None or count is None:
+        first, count = _count(given, "offset"), _count(given, "limit")
+    if first is None and count is None:
+        return None
+    start = max(0, (first or 1) - 1)
+    return Cut(start, None if count is None else start + count)
+
+
+def _regions(response: Fields) -> Iterator[tuple[int, int]]:
+    hunks = response.get("structuredPatch")
+    if not isinstance(hunks, Sequence) or len(hunks) > _MOST_REGIONS:
+        return
+    for hunk in hunks:
+        if isinstance(hunk, Mapping):
+            first, count = _count(hunk, "newStart"), _count(hunk, "newLines")
+            if first and count:
+                yield first, first + count - 1
+
+
+def _without_own(
+    payload: Fields, events: Iterator[HostEvent] | Sequence[HostEvent]
+) -> Iterator[HostEvent]:
+    """Leave out the client's own records of sessions: they quote us (cases C29)."""
+    transcript = _path(payload, "transcript_path") or ""
+    records = transcript.rpartition("/")[0]
+    for event in events:
+        path = getattr(event, "path", None)
+        if not (records and isinstance(path, str) and inside(records, path)):
+            yield event
+
+
+def _fields(of: Fields, name: str) -> Fields:
+    value = of.get(name)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _text(of: Fields, name: str) -> str | None:
+    value = of.get(name)
+    return value if isinstance(value, str) and value else None
+
+
+def _path(of: Fields, name: str) -> str | None:
+    text = _text(of, name)
+    return as_absolute(text) if text else None
+
+
+def _count(of: Fields, name: str) -> int | None:
+    value = of.get(name)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
+        return None
+    return value

@@ -1,0 +1,1 @@
+"""What a host tells us: its events, and what its commands showed."""

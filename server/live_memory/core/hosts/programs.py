@@ -1,0 +1,270 @@
+"""Programs that show files, the lines they show, and programs that change nothing."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from live_memory.core.hosts.events import Cut, Cuts
+from live_memory.core.hosts.grep import Grep, grep_of
+from live_memory.core.hosts.options import Options, as_number, parsed
+from live_memory.core.hosts.words import Command, Word, words_in
+
+__all__ = ["Piece", "changes_nothing", "program_of", "shown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some lines of what a word names; with `grep`, those of them that match."""
+
+    word: Word
+    cuts: Cuts = ()
+    grep: Grep | None = None
+
+
+Pieces = tuple[Piece, ...]
+Show = Callable[[Sequence[Word], Pieces], Pieces]
+
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_IN_FRONT = frozenset({"time", "command", "builtin", "!", "nice", "nohup"})
+_QUIET = words_in(
+    """
+    cat head tail sed nl awk gawk mawk less more bat batcat rg grep egrep fgrep zgrep ls find tree
+    wc sort uniq cut tr column diff cmp comm file stat du df pwd cd pushd popd echo printf true
+    false test [ [[ ]] which whereis type date basename dirname realpath readlink seq sleep jq od
+    xxd hexdump strings sha256sum sha1sum md5sum tac rev paste fold fmt ps id whoami uname hostname
+    printenv git xargs set export exit : help man fd ag ack nproc uptime free env locale
+    """
+)
+_GIT_QUIET = words_in(
+    """
+    status log show diff blame grep ls-files ls-tree rev-parse describe shortlog cat-file
+    merge-base for-each-ref rev-list name-rev whatchanged reflog
+    """
+)
+_FIND_CHANGES = ("-delete", "-exec", "-execdir", "-ok", "-okdir", "-fprint", "-fprintf", "-fls")
+_SED_PRINT = re.compile(r"(?:(\d{1,9})(?:,(\d{1,9}|\$|\+\d{1,9}))?|(\$))p")
+_SED_QUIT = re.compile(r"(\d{1,9})q")
+_AWK_ACTION = re.compile(r"\{\s*printf?\b[^}|>]*\}\s*$")
+_AWK_CHANGES = re.compile(r"print[^;}]*[>|]|system|getline|inplace|^-i")
+_AWK_BOUND = re.compile(r"F?NR\s*(==|>=|<=|>|<)\s*(\d{1,9})")
+_AWK_JOIN = re.compile(r"&&|,|[\s()]")
+_BAT_RANGE = re.compile(r"(\d{0,9}):(\d{0,9})")
+
+
+def program_of(command: Command) -> tuple[str, tuple[Word, ...]] | None:
+    """The program's name and arguments, without variables and words in front."""
+    words = list(command.words)
+    while words and (_ASSIGNMENT.match(words[0].text) or words[0].text in _IN_FRONT):
+        words.pop(0)
+    if not words or not words[0].is_known or words[0].is_glob:
+        return None
+    return words[0].text.rpartition("/")[2], tuple(words[1:])
+
+
+def shown(name: str, arguments: Sequence[Word], incoming: Pieces) -> Pieces:
+    """What a program shows of its operands, or of what comes in where it has none."""
+    show = _SHOW.get(name)
+    return show(arguments, incoming) if show else ()
+
+
+def changes_nothing(command: Command) -> bool:
+    """Whether it is known that a command leaves every file as it is."""
+    found = program_of(command)
+    if command.writes or (found is None and command.words):
+        return False
+    if found is None:
+        return True
+    name, arguments = found
+    texts = [word.text for word in arguments]
+    match name:
+        case "sed":
+            edits = any(t.startswith(("-i", "--in-place")) or _with_i(t) for t in texts)
+            return not edits and not any(re.search(r"(?:^|[;}\d/$])\s*[wWe]\b", t) for t in texts)
+        case "find" | "fd":
+            return not any(text.startswith((*_FIND_CHANGES, "-x", "-X")) for text in texts)
+        case "sort":
+            return not any(text.startswith(("-o", "--output")) for text in texts)
+        case "awk" | "gawk" | "mawk":
+            return not any(_AWK_CHANGES.search(text) for text in texts)
+        case "git":
+            verb = next((text for text in texts if not text.startswith("-")), "")
+            return verb in _GIT_QUIET and not any(t.startswith("--output") for t in texts)
+        case "xargs" | "env":
+            inner = parsed(arguments, with_value="nILPdEsa").operands
+            return not inner or changes_nothing(Command(inner))
+        case _:
+            return name in _QUIET
+
+
+def _with_i(text: str) -> bool:
+    return re.fullmatch(r"-[nErsz]+i\S*", text) is not None
+
+
+def _of_operands(operands: Sequence[Word], incoming: Pieces) -> Pieces:
+    named = tuple(Piece(word) for word in operands if word.text != "-")
+    return named or incoming
+
+
+def _each(pieces: Pieces, cut: Cut) -> Pieces:
+    return tuple(replace(piece, cuts=(*piece.cuts, cut)) for piece in pieces)
+
+
+def _joined(pieces: Pieces, cut: Cut) -> Pieces:
+    """Cut what several files give one after the other, as far as that stays in one of them."""
+    if any(piece.grep for piece in pieces):
+        is_head = cut.start in (None, 0) and cut.stop is not None and cut.stop > 0
+        if not is_head:
+            return ()
+        limit = cut.stop or 0
+        return tuple(replace(p, grep=p.grep.limited(limit)) if p.grep else p for p in pieces)
+    from_end = cut.start is not None and cut.start < 0
+    return _each(pieces[-1:] if from_end else pieces[:1], cut)
+
+
+def _cat(arguments: Sequence[Word], incoming: Pieces) -> Pieces:
+    return _of_operands(parsed(arguments, with_value="bhvwilnsd").operands, incoming)
+
+
+def _whole(arguments: Sequence[Word], incoming: Pieces) -> Pieces:
+    return _of_operands(parsed(arguments).operands, incoming)
+
+
+def _bat(arguments: Sequence[Word], incoming: Pieces) -> Pieces:
+    named = words_in("line-range language style color theme paging")
+    options = parsed(arguments, with_value="rlm", long=named)
+    pieces = _of_operands(options.operands, incoming)
+    ranges = options.values("r", "line-range")
+    if not ranges:
+        return pieces
+    found = _BAT_RANGE.fullmatch(ranges[0])
+    if len(ranges) > 1 or found is None:
+        return ()
+    first, last = as_number(found[1]), as_number(found[2])
+    return _each(pieces, Cut(max(0, (first or 1) - 1), last))
+
+
+def _counted(options: Options) -> str | None:
+    """The count that `head` and `tail` were given."""
+    if options.has("c", "bytes") or options.values("c", "bytes"):
+        return None
+    given = options.values("n", "lines", "#")
+    return given[-1] if given else "10"
+
+
+def _head(arguments: Sequence[Word], incoming: Pieces) -> Pieces:
+    options = parsed(arguments, with_value="nc", long=frozenset({"lines", "bytes"}))
+    count = _counted(options) or ""
+    number = as_number(count.lstrip("-+"))
+    if number is None:
+        return ()
+    is_old_form = count in options.values("#")
+    cut = Cut(None, -number) if count.startswith("-") and not is_old_form else Cut(None, number)
+    pieces = _of_operands(options.operands, incoming)
+    return _each(pieces, cut) if options.operands else _joined(pieces, cut)
+
+
+def _tail(arguments: Sequence[Word], incoming: Pieces) -> Pieces:
+    options = parsed(arguments, with_value="nc", long=frozenset({"lines", "bytes"}))
+    count = _counted(options) or ""
+    number = as_number(count.lstrip("-+"))
+    if number is None:
+        return ()
+    if count.startswith("+"):
+        cut = Cut(max(0, number - 1), None)
+    else:
+        cut = Cut(-number, None) if number else Cut(0, 0)
+    pieces = _of_operands(options.operands, incoming)
+    return _each(pieces, cut) if options.operands else _joined(pieces, cut)
+
+
+def _sed(arguments: Sequence[Word], incoming: Pieces) -> Pieces:
+    options = parsed(arguments, with_value="ef", long=frozenset({"expression", "file"}))
+    scripts, operands = options.values("e", "expression"), options.operands
+    if not scripts and operands:
+        scripts, operands = (operands[0].text,), operands[1:]
+    pieces = _of_operands(operands, incoming)
+    script = ";".join(scripts).replace(" ", "").strip(";")
+    if not options.has("n", "quiet", "silent"):
+        stop = _SED_QUIT.fullmatch(script)
+        return _joined(pieces, Cut(None, int(stop[1]))) if stop else ()
+    shows: list[Piece] = []
+    for one in re.split(r"[;\n]", script):
+        cut = _sed_cut(one)
+        if cut is not None:
+            shows += _joined(pieces, cut)
+        elif not _SED_QUIT.fullmatch(one):
+            return ()
+    return tuple(shows)
+
+
+def _sed_cut(script: str) -> Cut | None:
+    found = _SED_PRINT.fullmatch(script)
+    if found is None:
+        return None
+    if found[3]:
+        return Cut(-1, None)
+    first, last = int(found[1]), found[2]
+    if last is None:
+        return Cut(first - 1 if first else 0, first)
+    if last == "$":
+        return Cut(max(0, first - 1), None)
+    stop = first + int(last[1:]) if last.startswith("+") else max(first, int(last))
+    return Cut(max(0, first - 1), stop)
+
+
+def _awk(arguments: Sequence[Word], incoming: Pieces) -> Pieces:
+    options = parsed(arguments, with_value="Fvf")
+    if not options.operands or options.values("f"):
+        return ()
+    script, operands = options.operands[0].text, options.operands[1:]
+    condition = _AWK_ACTION.sub("", script)
+    bounds = _AWK_BOUND.findall(condition)
+    rest = _AWK_JOIN.sub("", _AWK_BOUND.sub("", condition))
+    if rest or not 0 < len(bounds) <= 2:
+        return ()
+    first, last = 1, None
+    for sign, digits in bounds:
+        number = int(digits)
+        if sign in (">=", ">"):
+            first = number + (sign == ">")
+        elif sign in ("<=", "<"):
+            last = number - (sign == "<")
+        elif "," in condition and (sign, digits) == bounds[-1]:
+            last = number
+        else:
+            first, last = number, number
+    return _joined(_of_operands(operands, incoming), Cut(max(0, first - 1), last))
+
+
+def _grep(program: str) -> Show:
+    def show(arguments: Sequence[Word], incoming: Pieces) -> Pieces:
+        found = grep_of(program, arguments)
+        if found is None:
+            return ()
+        grep, operands = found
+        pieces = _of_operands(operands, incoming)
+        if not operands and not incoming:
+            pieces = (Piece(Word(".")),)
+        if any(piece.cuts or piece.grep for piece in pieces):
+            return ()  # which of these lines matched cannot be told without counting them
+        return tuple(replace(piece, grep=grep) for piece in pieces)
+
+    return show
+
+
+_SHOW: dict[str, Show] = {
+    "cat": _whole,
+    "tac": _whole,
+    "nl": _cat,
+    "less": _whole,
+    "more": _whole,
+    "bat": _bat,
+    "batcat": _bat,
+    "head": _head,
+    "tail": _tail,
+    "sed": _sed,
+    "awk": _awk,
+    "gawk": _awk,
+    "mawk": _awk,
+    **{name: _grep(name) for name in ("grep", "egrep", "fgrep", "rg")},
+}

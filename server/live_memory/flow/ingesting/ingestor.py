@@ -1,0 +1,180 @@
+"""Learns passively: one worker a workspace looks at what its host read and changed.
+
+Nothing waits for it, and a burst costs a bounded map. What it cannot hold is counted, and then
+everything in view is compared with the disk, so that nothing old is taken for current.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+
+import anyio
+
+from live_memory.core.errors import Busy, LiveMemoryError
+from live_memory.core.hosts.notices import AnythingChanged, Notice, Subject
+from live_memory.core.hosts.shell import Search
+from live_memory.core.memory.coverage import in_view
+from live_memory.core.memory.events import MemoryEvent
+from live_memory.core.memory.window import Window
+from live_memory.core.reading.observation import FileRead
+from live_memory.core.reading.redaction import Redactor
+from live_memory.core.signals import EventsSkipped
+from live_memory.core.values import Instant
+from live_memory.flow.freshness import Freshness
+from live_memory.flow.indexing import Indexer
+from live_memory.flow.ingesting.finding import Finder
+from live_memory.flow.ingesting.judging import Found, Judge
+from live_memory.flow.ingesting.waiting import Item, Waiting
+from live_memory.ports import Clock, Sandbox, SignalSink, WorkspaceIdentity
+
+__all__ = ["Ingestor"]
+
+# Files a batch: a question that comes in waits for no more than this before it is looked after.
+_BATCH = 32
+# Agents look at a few lines deep in large files. Only these lines are kept, but the file has to be
+# read and redacted up to there: a megabyte takes half a second in its thread.
+_LEAST_LOOK_BYTES = 1024 * 1024
+# How often due files are looked for while any wait; idle costs nothing.
+_TICK_S = 0.1
+
+
+class Ingestor:
+    """Owner of what waits to be learned; `offer` is all that others call."""
+
+    def __init__(
+        self,
+        identity: WorkspaceIdentity,
+        *,
+        sandbox: Sandbox,
+        indexer: Indexer,
+        freshness: Freshness,
+        redactor: Redactor,
+        clock: Clock,
+        signals: SignalSink,
+        max_file_bytes: int,
+    ) -> None:
+        self._key = identity.key
+        self._sandbox = sandbox
+        self._freshness = freshness
+        self._judge = Judge(redactor)
+        self._clock = clock
+        self._signals = signals
+        self._max_file_bytes = max(max_file_bytes, _LEAST_LOOK_BYTES)
+        self._waiting = Waiting()
+        self._something = anyio.Event()
+        self._nothing_waits = anyio.Event()
+        self._is_hurried = False
+        self._is_doubtful = False
+        self._finder = Finder(
+            identity.root, sandbox=sandbox, listed=lambda: indexer.signatures, redactor=redactor
+        )
+        self.is_closed = False
+        self.dropped = 0
+        self.last_event_at: Instant | None = None
+
+    def offer(self, subjects: Sequence[Subject]) -> None:
+        """Take notice of what happened; never waits."""
+        self.last_event_at = self._clock.now()
+        for subject in subjects:
+            if isinstance(subject, AnythingChanged):
+                self._is_doubtful = True
+            else:
+                self._note_lost(self._waiting.put(subject, now=anyio.current_time()))
+        self._something.set()
+
+    def lost(self, count: int) -> None:
+        """Events were lost before they came here."""
+        self._note_lost(count)
+        self._something.set()
+
+    async def run(
+        self, window: Callable[[], Window], record: Callable[[MemoryEvent], Awaitable[None]]
+    ) -> None:
+        """Learn what is offered, until cancelled."""
+        while True:
+            await self._something.wait()
+            self._something = anyio.Event()
+            while self._waiting or self._is_doubtful:
+                await anyio.sleep(0 if self._is_hurried else _TICK_S)
+                now = math.inf if self._is_hurried else anyio.current_time()
+                subjects = self._waiting.take_due(now=now, most=_BATCH)
+                try:
+                    await self._learn(subjects, window, record)
+                except Busy:  # the window's owner is behind, or closing
+                    self._put_back(subjects)
+                except LiveMemoryError:
+                    # A comparison that fails is made again for the next question.
+                    self._note_lost(len(subjects))
+            self._is_hurried = False
+            self._nothing_waits.set()
+            self._nothing_waits = anyio.Event()
+
+    async def caught_up(self) -> None:
+        """Wait until everything that was offered is learned, also files that still change."""
+        done, self._is_hurried = self._nothing_waits, True
+        self._something.set()
+        await done.wait()
+
+    async def rest(self, window: Window) -> Sequence[MemoryEvent]:
+        """What still waits, as events; for a workspace that closes."""
+        self.is_closed = True
+        try:
+            return (await self._found(self._waiting.take_all(), window)).events
+        except LiveMemoryError:
+            return ()
+
+    async def _learn(
+        self,
+        subjects: Sequence[Item],
+        window: Callable[[], Window],
+        record: Callable[[MemoryEvent], Awaitable[None]],
+    ) -> None:
+        if not subjects:
+            if not self._waiting:
+                self._is_doubtful = False
+                listing = await self._sandbox.list()
+                signatures = {file.path: file.signature for file in listing.files}
+                await self._freshness.restore(window, signatures, record=record)
+            return
+        async with self._freshness.turn:
+            found = await self._found(subjects, window())
+            for event in found.events:
+                await record(event)
+        for read in found.in_view:
+            self._freshness.note_read(read)
+        for reason, count in Counter(found.skipped).items():
+            self._signals.emit(EventsSkipped(self._key, reason, count))
+
+    async def _found(self, subjects: Sequence[Item], window: Window) -> Found:
+        notices = [s for s in subjects if isinstance(s, Notice)]
+        files = await self._finder.files(notices)
+        searches = [s for s in subjects if isinstance(s, Search)]
+        for path, notice in (await self._finder.searched(searches)).items():
+            files[path] = files[path].with_later(notice) if path in files else notice
+        shown = in_view(window)
+        # What was only touched matters where it is in view.
+        files = {
+            path: notice
+            for path, notice in files.items()
+            if notice.is_edited or notice.views or path in shown
+        }
+        if not files:
+            return Found()
+        names = [path.text for path in files]
+        reads = await self._sandbox.read(names, max_bytes=self._max_file_bytes)
+        real = [read.path for read in reads if isinstance(read, FileRead)]
+        kept = await self._finder.kept(real)
+        now = self._clock.now()
+        return await anyio.to_thread.run_sync(
+            lambda: self._judge.judged(files, reads, shown, kept=kept, now=now)
+        )
+
+    def _put_back(self, subjects: Sequence[Item]) -> None:
+        self._is_doubtful |= not subjects
+        for subject in subjects:
+            self._note_lost(self._waiting.put(subject, now=anyio.current_time()))
+
+    def _note_lost(self, count: int) -> None:
+        if count:
+            self.dropped += count
+            self._is_doubtful = True

@@ -1,0 +1,233 @@
+"""The benchmark harness: its scoring is right, its dry run works, and it never looks inside."""
+
+import ast
+import importlib
+import json
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[3]
+BENCHMARK = REPOSITORY / "benchmark"
+MODULES = sorted(BENCHMARK.rglob("*.py"))
+
+
+def bench(name: str) -> ModuleType:
+    """A module of the harness, which is no package of the server's."""
+    if str(BENCHMARK) not in sys.path:
+        sys.path.append(str(BENCHMARK))
+    return importlib.import_module(f"bench.{name}")
+
+
+def imported(module: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found.update(alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module.partition(".")[0])
+    return found
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda m: m.relative_to(BENCHMARK).as_posix())
+def test_the_harness_needs_nothing_but_python_and_fits_its_page(module: Path) -> None:
+    """It measures any server that offers the tool, so it may not know ours."""
+    foreign = imported(module) - set(sys.stdlib_module_names) - {"bench"}
+    assert foreign == set()
+    source = module.read_text(encoding="utf-8")
+    assert source.count("\n") <= 300
+    assert ast.get_docstring(ast.parse(source))
+    functions = (n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef))
+    assert [f.name for f in functions if (f.end_lineno or 0) - f.lineno >= 60] == []
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {n: v for n, v in os.environ.items() if not n.startswith("LIVE_MEMORY")}
+    return subprocess.run(
+        [sys.executable, str(BENCHMARK / "run.py"), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+        env=environment,
+    )
+
+
+@pytest.mark.real("git")
+def test_a_dry_run_goes_through_every_part_of_a_suite(tmp_path: Path) -> None:
+    """With real servers, the scripted models, and a switch of the work tree."""
+    file = tmp_path / "found.json"
+    done = run(
+        "freshness", "--dry-run", "--limit", "4", "--json", str(file), "--out", str(tmp_path)
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(file.read_text())
+    answered = {(row["mode"], row["answer_mode"]) for row in found["rows"]}
+    assert ("evidence", "evidence") in answered
+    assert ("repeats the newest", "companion") in answered
+    assert found["run"]["seed"] == 1
+    assert str(tmp_path) not in file.read_text()
+    assert "not results" in (tmp_path / "freshness.md").read_text()
+    assert ET.fromstring((tmp_path / "freshness-rates.svg").read_text()).tag.endswith("svg")
+
+
+@pytest.mark.parametrize("suite", ["retrieval", "replay", "freshness"])
+def test_a_suite_without_its_data_says_so_and_is_no_failure(tmp_path: Path, suite: str) -> None:
+    nowhere = str(tmp_path / "nowhere")
+    done = run(suite, "--data", nowhere, "--repos", nowhere, "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "Skipped: " in done.stdout
+
+
+def test_ranks_are_scored_by_the_first_citation_of_each_file() -> None:
+    scores = bench("scores")
+    places = [scores.Place(path, 1, 9) for path in ("b", "a", "b", "c")]
+    files = scores.files_in_order(places)
+    assert files == ["b", "a", "c"]
+    assert scores.hit_at(files, ["a"], 1) == 0
+    assert scores.hit_at(files, ["a"], 2) == 1
+    assert scores.reciprocal_rank(files, ["c", "a"]) == 1 / 2
+    assert scores.recall_at(files, ["a", "z"], 10) == 1 / 2
+
+
+def test_a_gold_range_is_found_when_a_citation_touches_it() -> None:
+    scores = bench("scores")
+    places = [scores.Place("a", 5, 9)]
+    assert scores.line_overlap(places, {"a": [[9, 20], [1, 5], [10, 20]], "b": [[5, 9]]}) == 1 / 2
+    assert scores.line_overlap(places, {}) is None
+
+
+def test_percentiles_and_intervals() -> None:
+    scores = bench("scores")
+    assert scores.percentile(list(range(1, 101)), 0.95) == 95
+    assert scores.percentile([3.0, 1.0, 2.0], 0.5) == 2.0
+    low, high = scores.bootstrap([0.0, 1.0] * 50, seed=1)
+    assert low < 0.5 < high
+    assert (low, high) == scores.bootstrap([0.0, 1.0] * 50, seed=1)
+    assert scores.bootstrap([None], seed=1) is None
+
+
+def test_what_changed_is_asked_about_only_where_its_old_wording_is_gone() -> None:
+    history = bench("source.history")
+    before = {
+        "a.py": "LIMIT_OF_ROWS = 5\nSIZE_OF_PAGE = 10\n\ndef charge(card, retries=3):\n    pass\n",
+        "b.py": "def wandering_rule():\n    pass\n",
+    }
+    after = {
+        "a.py": "LIMIT_OF_ROWS = 6\nSIZE_OF_PAGE = 20\n\ndef charge(card, retries=4):\n    pass\n",
+        "b.py": "",
+        "c.py": "def wandering_rule():\n    pass\n",
+        "notes.md": "It used to be SIZE_OF_PAGE = 10.",
+    }
+    found = {(i.kind, i.name, i.old, i.new) for i in history.items_between(before, after)}
+    assert found == {
+        ("constant", "LIMIT_OF_ROWS", "LIMIT_OF_ROWS = 5", "LIMIT_OF_ROWS = 6"),
+        ("default", "charge", "def charge(card, retries=3)", "def charge(card, retries=4)"),
+        ("moved", "wandering_rule", "b.py:", "c.py:"),
+    }
+
+
+def judged(text: str, **citation: object) -> tuple[bool, bool]:
+    scores, server = bench("scores"), bench("talk.server")
+    history, suite = bench("source.history"), bench("suites.freshness")
+    item = history.Item("constant", "a.py", "LIMIT", "LIMIT = 5000", "LIMIT = 6000", "?")
+    status = str(citation.get("status", "verified"))
+    place = scores.Place(str(citation.get("path", "a.py")), 1, 1)
+    answer = server.Answer(text, (place,), (status,), 0.1)
+    gone = suite.Gone({"a.py": "LIMIT = 6000\n"}, frozenset({"return LIMIT - 5000"}))
+    verdict = suite.judged(item, answer, gone)
+    return verdict.is_stale, verdict.is_current
+
+
+def test_an_answer_is_stale_when_it_states_or_cites_what_is_no_more() -> None:
+    assert judged("`LIMIT = 6000` (a.py:1)") == (False, True)
+    assert judged("`LIMIT = 5000` (a.py:1)") == (True, False)
+    assert judged("`LIMIT = 6000`\n```\n    return LIMIT - 5000\n```\n") == (True, True)
+    assert judged("`LIMIT = 6000`", path="gone.py") == (True, True)
+    assert judged("`LIMIT = 5000` (not found there)", status="unsupported") == (False, False)
+
+
+def test_a_moved_definition_is_stale_where_its_old_file_is_named() -> None:
+    """A new path may end like the old one."""
+    scores, server = bench("scores"), bench("talk.server")
+    history, suite = bench("source.history"), bench("suites.freshness")
+    item = history.Item("moved", "app/a.py", "rule", "app/a.py:", "src/app/a.py:", "?")
+    gone = suite.Gone({"src/app/a.py": "def rule(): ...\n", "app/a.py": ""}, frozenset())
+    for text, is_stale in (("`rule` (src/app/a.py:1)", False), ("`rule` (app/a.py:1)", True)):
+        answer = server.Answer(text, (scores.Place("src/app/a.py", 1, 1),), ("verified",), 0.1)
+        assert suite.judged(item, answer, gone).is_stale is is_stale
+
+
+def test_a_reader_sees_numbered_lines_fences_and_notes() -> None:
+    """Whatever server wrote the prompt; the scripted models stand on this."""
+    view = bench("model.in_view")
+    prompt = (
+        "=== file app/a.py (version 1), lines 3-4 of 9\n"
+        "    3| LIMIT = 1\n"
+        "    4| def open_it(x):\n"
+        "     | `Box` (app/b.py:7-9): a box\n"
+        "     |   - line 8: `LIMIT = 2`\n"
+        "     | app/c.py:20-21\n"
+        "     | ```\n"
+        "     | # how many\n"
+        "     | LIMIT: int = 3\n"
+        "     | ```\n"
+        "     | What is the value of `LIMIT`?\n"
+    )
+    assert view.asked_name(prompt) == "LIMIT"
+    found = [(line.path, line.number, line.text) for line in view.in_view(prompt, "LIMIT")]
+    assert found == [
+        ("app/a.py", 3, "LIMIT = 1"),
+        ("app/b.py", 8, "LIMIT = 2"),
+        ("app/c.py", 21, "LIMIT: int = 3"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("command", "is_run"),
+    [
+        ("cat -n a.ts | head -40", True),
+        ("cd src && grep -rn 'x\\|y' a.ts 2>/dev/null | tail -3", True),
+        ("sed -n '3,9p' a.ts; sed -n '20p' b.ts", True),
+        ("sed -i 's/a/b/' a.ts", False),
+        ("sed -n 'w stolen' a.ts", False),
+        ("cat a.ts > b.ts", False),
+        ("cat a.ts & rm b.ts", False),
+        ("grep x a.ts | xargs rm", False),
+        ("cat $(rm a.ts)", False),
+        ("cat `rm a.ts`", False),
+        ("cat /etc/passwd", False),
+        ("cat ../secret", False),
+        ("rg --pre ./run x", False),
+    ],
+)
+def test_recorded_commands_run_again_only_where_they_just_show_text(
+    command: str, is_run: bool
+) -> None:
+    assert bench("views").is_harmless(command) is is_run
+
+
+def test_output_is_traced_to_the_lines_that_it_shows(tmp_path: Path) -> None:
+    views = bench("views")
+    (tmp_path / "a.ts").write_text("one\ntwo\nthree\n")
+    lines = views.Lines(tmp_path)
+    output = "a.ts:2:two\n3\tthree\nnothing of it\n"
+    assert views.placed(lines, output, ["a.ts"]) == views.View({"a.ts": frozenset({2, 3})}, 14)
+    assert views.shown_by_read(lines, "a.ts", 2, 1).lines == {"a.ts": frozenset({2})}
+    shown = views.shown_by_command(lines, "cat a.ts | head -1")
+    assert shown == views.View({"a.ts": frozenset({1})}, 0)
+
+
+def test_a_first_request_is_searched_for_gold_lines_and_files(tmp_path: Path) -> None:
+    replay, views = bench("head_start"), bench("views")
+    (tmp_path / "a.ts").write_text("export const first = 1\nexport const second = 2\n")
+    (tmp_path / "b.ts").write_text("export const third = 3\nexport const fourth = 4\n")
+    prompt = "=== file a.ts\n    1| export const first = 1\n    2| export const second = 2\nb.ts"
+    gold = [("a.ts", 2, 2), ("b.ts", 1, 1)]
+    found = replay.head_start(prompt, gold, views.Lines(tmp_path))
+    assert found == {"files": 1 / 2, "lines": 1 / 2}
