@@ -19,6 +19,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from tests.claude.fake_anthropic import FakeAnthropic, Turn
+from tests.support.scripted_endpoint import Text, Tools, serving
 
 __all__ = ["play"]
 
@@ -35,6 +36,8 @@ def play(plan: dict[str, object]) -> dict[str, object]:
         if plan["stranger_port"] is not None:
             stack.enter_context(_stranger(int(str(plan["stranger_port"])), heard))
         stack.callback(_stop_server, Path(str(plan["data_dir"])))
+        if plan["companion"]:
+            stack.enter_context(_companion(_list(plan["companion"]), str(plan["home"])))
         environ = {**_texts(plan["environ"]), "ANTHROPIC_BASE_URL": api.base_url}
         runs = [_run(command, environ, str(plan["cwd"])) for command in _list(plan["commands"])]
         told = [_told(str(route), plan) for route in _list(plan["then"])]
@@ -66,6 +69,21 @@ def _run(command: object, environ: dict[str, str], cwd: str) -> dict[str, object
         check=False,
     )
     return {"returncode": done.returncode, "stdout": done.stdout, "stderr": done.stderr}
+
+
+@contextmanager
+def _companion(turns: list[object], home: str) -> Iterator[None]:
+    """A model for our server that plays these turns, set in the user's configuration."""
+    with serving() as endpoint:
+        plays = [
+            Text(turn) if isinstance(turn, str) else Tools([(turn[0], json.dumps(turn[1]))])
+            for turn in map(_turn, turns)
+        ]
+        channel = endpoint.open(*plays)
+        file = Path(home) / ".config/live-memory/config.toml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f'provider = "openai"\nbase_url = "{channel.base_url}/v1"\n')
+        yield
 
 
 @contextmanager

@@ -96,10 +96,11 @@ class Stage:
         stranger: bool = False,
         with_command: bool = True,
         then: Sequence[str] = (),
+        companion: Sequence[Turn] = (),
     ) -> Outcome:
         """Run the client's commands one after the other, `then` ask our server about the project.
 
-        The server's replies are the outcome's `told`.
+        The server's replies are the outcome's `told`; `companion` plays our server's own model.
         """
         plan = {
             "turns": list(turns),
@@ -108,6 +109,8 @@ class Stage:
             "environ": self._environ(with_command=with_command),
             "cwd": str(self.project),
             "then": list(then),
+            "companion": list(companion),
+            "home": str(self.folder / "home"),
             "commands": [["claude", *command] for command in commands],
         }
         given, left = self.folder / "plan.json", self.folder / "outcome.json"

@@ -104,3 +104,23 @@ def test_the_plugin_has_the_version_of_the_package() -> None:
     manifest = json.loads((_REPOSITORY / ".claude-plugin/plugin.json").read_text())
 
     assert manifest["version"] == __version__
+
+
+@pytest.mark.real("claude")
+@pytest.mark.promise("citations-checked")
+def test_a_companion_explores_for_the_agent_and_its_lines_arrive_corrected(stage: Stage) -> None:
+    outcome = stage.play(
+        ["-p", "go", "--plugin-dir", str(stage.plugin), "--allowedTools", ASK],
+        turns=_ASKS,
+        companion=[
+            ("Grep", {"pattern": "RETRY_LIMIT"}),
+            ("Read", {"path": "settings.py"}),
+            "`RETRY_LIMIT` is 7 (settings.py:1). See also ghost.py:12.",
+        ],
+    )
+    assert outcome.runs[0].returncode == 0
+    answer = outcome.tool_result()
+    assert "`RETRY_LIMIT` is 7 (settings.py:4). See also ghost.py:12 (not found there)." in answer
+    assert "- settings.py:4 (line corrected)" in answer
+    assert "- ghost.py:12 (not found there)" in answer
+    assert "[mode companion" in answer
