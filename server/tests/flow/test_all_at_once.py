@@ -1,0 +1,74 @@
+"""Questions that read, edits, deletions and hook events on one workspace, all at once."""
+
+import random
+from functools import partial
+
+import anyio
+import pytest
+
+from live_memory.adapters.llm.scripted import Calls, Says, Scripted, Turn
+from live_memory.core.companion.chat import ModelRequest, ToolResults
+from live_memory.core.memory.events import FileGone, FileObserved
+from live_memory.core.memory.window import current_hashes
+from live_memory.core.values import ContentHash, RelPath
+from live_memory.flow.progress import silent
+from tests.flow.test_companion import GOOD
+from tests.flow.test_ingest import listening, tool
+from tests.support.memory import a_question, app_house
+
+
+@pytest.mark.promise("nothing-lost", "never-falsely-fresh")
+@pytest.mark.parametrize("seed", range(5))
+async def test_sixteen_questions_and_two_hundred_edits_lose_nothing(seed: int) -> None:
+    """S53: every answer is kept, every hash existed, and the last bytes win."""
+    dice = random.Random(seed)
+    house = app_house()
+    names = [f"app/n{n}.py" for n in range(10)]
+    existed: dict[str, set[ContentHash]] = {name: set() for name in names}
+    last: dict[str, bytes] = {}
+
+    def rule(request: ModelRequest) -> Turn:
+        if any(isinstance(message, ToolResults) for message in request.messages):
+            return Says([GOOD], pause_s=0.01)
+        return Calls([("Read", {"path": dice.choice(names)}), ("Read", {"path": "README.md"})])
+
+    house.model = Scripted(rule)
+
+    def write(name: str, text: str) -> None:
+        last[name] = text.encode()
+        house.sandbox.put(name, last[name])
+        existed[name].add(ContentHash.of(last[name]))
+
+    for name in names:
+        write(name, f"{name} = 'start'\n")
+    async with listening(house) as at:
+
+        async def edit() -> None:
+            for n in range(200):
+                name = dice.choice(names)
+                write(name, f"edit = {n}\n")
+                await at.reception.take([tool("Edit", f"/app/{name}")], project="/app")
+                await anyio.sleep(0.001)
+            house.sandbox.remove("README.md")
+
+        with anyio.fail_after(30):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(edit)
+                for n in range(16):
+                    question = a_question(f"Where is RETRY_LIMIT set, {n}?")
+                    tasks.start_soon(partial(at.hub.ask, "/app", question, progress=silent))
+            await at.hub.ask("/app", a_question("And now?"), progress=silent)
+        window = (await at.memory()).window
+        _, kept = await at.hub.answers("/app")
+
+    assert len(kept) == 17
+    for entry in window.entries:
+        if isinstance(entry.content, FileObserved) and entry.content.path.text in existed:
+            assert entry.content.sha in existed[entry.content.path.text]
+    now = current_hashes(window)
+    seen = {RelPath(name) for name in names} & now.keys()
+    assert seen
+    assert all(now[path] == ContentHash.of(last[path.text]) for path in seen)
+    gone = [e.content for e in window.entries if isinstance(e.content, FileGone)]
+    assert now.get(RelPath("README.md"), None) is None
+    assert all(entry.path == RelPath("README.md") for entry in gone)
