@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from live_memory.adapters.sandbox import listing
@@ -30,6 +30,8 @@ _NAMES = ["a.x", "b", "c1", "a/a.x", "a/b/c", "a/b/a.x", "a/c/b.x", "d/b/x", "d/
     max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
 )
 @given(top=_RULES, deeper=_RULES)
+@example(top=["a/**"], deeper=["!a.x"])
+@example(top=["a/**", "!a/b/"], deeper=[])
 def test_the_walk_ignores_what_git_ignores(
     tmp_path_factory: pytest.TempPathFactory, top: list[str], deeper: list[str]
 ) -> None:

@@ -190,7 +190,8 @@ def _patterns(line: str) -> Sequence[GitIgnoreSpecPattern]:
     if stars > _MOST_STARS or len(line) > _LONGEST_RULE or _SET_OPERATION.search(line):
         return ()
     try:
-        pattern = GitIgnoreSpecPattern(line)
+        # Git's `a/**` is all in `a`, and not `a` itself, which pathspec takes along as `a/`.
+        pattern = GitIgnoreSpecPattern(f"{line}/*" if line.endswith("/**") else line)
     except (re.error, ValueError):
         return ()
     return () if pattern.include is None else (pattern,)
