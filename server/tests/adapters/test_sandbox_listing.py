@@ -27,9 +27,10 @@ _NAMES = ["a.x", "b", "c1", "a/a.x", "a/b/c", "a/b/a.x", "a/c/b.x", "d/b/x", "d/
 
 @pytest.mark.real("git")
 @settings(
-    max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
 )
 @given(top=_RULES, deeper=_RULES)
+@example(top=["b/", "!/a"], deeper=[])
 @example(top=["a/**"], deeper=["!a.x"])
 @example(top=["a/**", "!a/b/"], deeper=[])
 def test_the_walk_ignores_what_git_ignores(

@@ -10,8 +10,8 @@ import re
 import stat
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from pathspec import GitIgnoreSpec
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from live_memory.adapters.sandbox.opener import SafeRoot, is_git_data, signature_of
@@ -39,36 +39,51 @@ _TOOL_FOLDERS = frozenset(
 # Disks answer 100,000 entries a second and more; this bounds hostile rules and hung mounts.
 _LONGEST_WALK_S = 8.0
 _MOST_STARS, _LONGEST_RULE = 3, 500
+_ANYTHING = re.compile(r".+")
 _SET_OPERATION = re.compile(r"\[.*(?:\[|--|&&|~~|\|\|)")
 _UNCITABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """One line: whether it ignores, and what of a folder's names it is about.
+
+    Only the name itself counts: what lies in an ignored folder is never looked at, and a folder
+    that is kept by a rule does not keep what is in it.
+    """
+
+    ignores: bool
+    expression: re.Pattern[str]
+
+    def matches(self, name: str) -> bool:
+        """Whether the rule is about this name, which ends in a slash where it is a folder's."""
+        return self.expression.fullmatch(name) is not None
 
 
 class IgnoreRules:
     """The `.gitignore` files met so far; the deepest rule that says something wins."""
 
     def __init__(self) -> None:
-        self._specs: dict[str, GitIgnoreSpec] = {}
+        self._rules: dict[str, Sequence[_Rule]] = {}
 
     def add(self, folder: str, text: str) -> None:
         """Take in a folder's rules (`""` is the root); lines that are no pattern are skipped."""
-        patterns = [pattern for line in text.splitlines() for pattern in _patterns(line)]
-        if patterns:
-            self._specs[folder] = GitIgnoreSpec(patterns)
+        rules = [rule for line in text.splitlines() for rule in _rules_of(line)]
+        if rules:
+            self._rules[folder] = tuple(reversed(rules))
 
     def covers(self, name: str, *, is_folder: bool) -> bool:
         """Whether a name is ignored, its folders being kept."""
         if is_folder and name.rpartition("/")[2].casefold() in _TOOL_FOLDERS:
             return True
-        if not self._specs:
+        if not self._rules:
             return False
         parts = name.split("/")
         for depth in range(len(parts) - 1, -1, -1):
-            spec = self._specs.get("/".join(parts[:depth]))
-            if spec is not None:
-                below = "/".join(parts[depth:]) + ("/" if is_folder else "")
-                verdict = spec.check_file(below).include
-                if verdict is not None:
-                    return verdict
+            below = "/".join(parts[depth:]) + ("/" if is_folder else "")
+            for rule in self._rules.get("/".join(parts[:depth]), ()):
+                if rule.matches(below):
+                    return rule.ignores
         return False
 
 
@@ -182,7 +197,7 @@ def _rules_in(root: SafeRoot, name: str) -> str:
     return read.data.decode("utf-8", "replace") if isinstance(read, FileRead) else ""
 
 
-def _patterns(line: str) -> Sequence[GitIgnoreSpecPattern]:
+def _rules_of(line: str) -> Sequence[_Rule]:
     # A stranger's ignore file must not stop us: `[z-a]` raises `re.error`, `!` alone a pattern
     # error that is a `ValueError`, sets within sets warn, and many stars in one rule take
     # pathspec's engine minutes on one long name.
@@ -194,4 +209,8 @@ def _patterns(line: str) -> Sequence[GitIgnoreSpecPattern]:
         pattern = GitIgnoreSpecPattern(f"{line}/*" if line.endswith("/**") else line)
     except (re.error, ValueError):
         return ()
-    return () if pattern.include is None else (pattern,)
+    if pattern.include is None or pattern.regex is None:
+        return ()
+    # A lone star is compiled to one character, because pathspec looks for the start of a match.
+    expression = _ANYTHING if pattern.regex.pattern == "." else pattern.regex
+    return (_Rule(pattern.include, expression),)
