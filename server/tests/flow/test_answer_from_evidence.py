@@ -93,6 +93,7 @@ async def test_a_finding_says_what_where_how_who_calls_it_and_what_it_uses() -> 
     finding = answer.text.split("\n\n")[0].splitlines()
     assert finding[:5] == [
         "`CookieSession.save_session` (src/sessions.py:9-15): Write the session cookie.",
+        "  - `def save_session(self, response)`",
         "  - line 11: `response.set_cookie(`",
         '  - line 12: `response.set_cookie( … "session" …`',
         "  - line 13: `response.set_cookie( … lifetime=COOKIE_LIFETIME …`",

@@ -1,7 +1,8 @@
 """Checks each place an answer cites against the lines that are there now, and grades the whole.
 
 A place holds when half of its claim's names stand on its lines, and every value that the claim
-states does. Values are strict because a stale answer differs from a true one in a value. In the
+states and every piece of code that it quotes does. These are strict because a stale answer differs
+from a true one in a value or a signature. In the
 right file but on the wrong lines a place is corrected; else its claim is marked as unsupported.
 """
 
@@ -18,6 +19,8 @@ __all__ = ["CheckedText", "check", "cited_paths"]
 # A range is looked for again with its own length, but at least a statement's and at most a
 # function's worth of lines (style.md section 2 allows 60 a function).
 _LEAST_LINES, _MOST_LINES = 3, 60
+_BLANKS, _LAST_COMMA = re.compile(r"\s+"), re.compile(r",(?=[)\]}])")
+_ELISION = re.compile(r"\.\.\.|…")
 _WORD = re.compile(r"[A-Za-z_$][\w$]*|\d[\d_.]*\d|\d")
 
 
@@ -63,7 +66,7 @@ def _judge(claim: Claim, place: CitedPlace, lines: Sequence[str] | None) -> Cita
     if lines is None:
         return cited
     here = range(place.start - 1, min(place.end, len(lines)))
-    if not claim.names and not claim.values:
+    if not claim.names and not claim.values and not claim.quotes:
         holds = any(lines[n].strip() for n in here)
     else:
         holds = bool(here) and _supports(claim, [lines[n] for n in here])
@@ -71,7 +74,7 @@ def _judge(claim: Claim, place: CitedPlace, lines: Sequence[str] | None) -> Cita
         return replace(cited, status=CitationStatus.VERIFIED)
     if holds:
         return replace(cited, status=CitationStatus.CORRECTED, end=here.stop)
-    if not claim.names and not claim.values:
+    if not claim.names and not claim.values and not claim.quotes:
         return cited
     found = _nearest(claim, lines, place)
     if found is None:
@@ -83,6 +86,7 @@ def _nearest(claim: Claim, lines: Sequence[str], place: CitedPlace) -> range | N
     """The lines that support the claim and lie nearest to where it says."""
     size = min(max(place.end - place.start + 1, _LEAST_LINES), _MOST_LINES)
     wanted = claim.names | {value.strip("\"'") for value in claim.values}
+    wanted |= {word for quote in claim.quotes for word in _WORD.findall(quote)[:2]}
     hits = [n for n, line in enumerate(lines) if any(word in line for word in wanted)]
     spans = [range(n, min(n + size, len(lines))) for n in hits]
     good = [span for span in spans if _supports(claim, [lines[n] for n in span])]
@@ -101,7 +105,17 @@ def _supports(claim: Claim, lines: Sequence[str]) -> bool:
             bare != value and any(bare in line for line in lines)
         ):
             return False
+    if claim.quotes:
+        text = _squeezed(" ".join(lines))
+        pieces = (piece for quote in claim.quotes for piece in _ELISION.split(quote))
+        if any(_squeezed(piece) not in text for piece in pieces):
+            return False
     return 2 * len(claim.names & words) >= len(claim.names)
+
+
+def _squeezed(text: str) -> str:
+    """Code without what formatting changes: blanks, and a comma before a closing bracket."""
+    return _LAST_COMMA.sub("", _BLANKS.sub("", text)).removesuffix(":")
 
 
 def _written(place: CitedPlace, citation: Citation, text: str) -> str:

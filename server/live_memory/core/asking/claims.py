@@ -31,6 +31,10 @@ _BARE_NAME = re.compile(
 )
 _LITERAL = r"\"[^\"\n]{1,80}\"|'[^'\n]{1,80}'|-?\d[\d_.]*\d|-?\d"
 _IN_CODE = re.compile(rf"(?<![\w.])(?:{_LITERAL})(?![\w.])")
+# Code with a blank or with arguments is quoted from the file; a name with its value may be said in
+# other words than the file's.
+_QUOTE = re.compile(r"\S\s+\S|\([^)\s]")
+_ASSIGNMENT = re.compile(rf"[\w.\"']+\s*(?:=|:|==|is)\s*(?:{_LITERAL}|\w+)|{_LITERAL}")
 _STATED = re.compile(rf"(?:=|\b(?:is|are|equals|was|to|of|by|value)) +(?:{_LITERAL})(?![\w%])")
 
 
@@ -47,11 +51,12 @@ class CitedPlace:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sentence that cites: names that should stand at its places, and values that must."""
+    """A sentence that cites: names that should stand at its places, values and quotes that must."""
 
     places: tuple[CitedPlace, ...]
     names: frozenset[str]
     values: frozenset[str]
+    quotes: frozenset[str]
 
 
 def claims_of(text: str) -> tuple[Claim, ...]:
@@ -69,8 +74,7 @@ def _claim(offset: int, sentence: str) -> Claim:
     rest = list(sentence)
     for match, _ in cited:
         rest[match.start() : match.end()] = " " * (match.end() - match.start())
-    names, values = _stated("".join(rest))
-    return Claim(tuple(place for _, place in cited), names, values)
+    return _stated(tuple(place for _, place in cited), "".join(rest))
 
 
 def _place(match: re.Match[str], offset: int) -> CitedPlace | None:
@@ -93,12 +97,16 @@ def _place(match: re.Match[str], offset: int) -> CitedPlace | None:
     )
 
 
-def _stated(sentence: str) -> tuple[frozenset[str], frozenset[str]]:
-    """Names and literal values; a value counts when it is marked as code or said to be one."""
+def _stated(places: tuple[CitedPlace, ...], sentence: str) -> Claim:
+    """A value counts when it is marked as code or said to be one."""
     names: set[str] = set()
     values: set[str] = set()
+    quotes: set[str] = set()
     for span in _CODE.findall(sentence):
         literals = _IN_CODE.findall(span)
+        if _QUOTE.search(span) and not _ASSIGNMENT.fullmatch(span):
+            quotes.add(span)
+            literals = []
         values.update(literals)
         for literal in literals:
             span = span.replace(literal, " ")  # noqa: PLW2901  a quoted word is a value, not a name
@@ -106,4 +114,4 @@ def _stated(sentence: str) -> tuple[frozenset[str], frozenset[str]]:
     plain = _CODE.sub(" ", sentence)
     names.update(_BARE_NAME.findall(plain))
     values.update(re.search(_LITERAL, said).group() for said in _STATED.findall(plain))  # type: ignore[union-attr]  # _STATED ends in one
-    return frozenset(names), frozenset(values)
+    return Claim(places, frozenset(names), frozenset(values), frozenset(quotes))

@@ -69,6 +69,8 @@ def say(finding: Finding, evidence: Evidence) -> Saying:
     for at, subject in enumerate(finding.subjects):
         rows.append(f"{'' if at == 0 else '- '}{_introduced(subject, files)}")
         places.append(subject.place)
+        if at == 0 and f"`{subject.signature}`" not in rows[0] and is_code(subject.place.path):
+            rows.append(f"  - `{subject.signature}`")
         most = _LEAD_LINES if at == 0 else _OTHER_LINES
         file = files[subject.place.path]
         before = {number for path, number in said if path == file.path}

@@ -59,12 +59,17 @@ class Collection:
     mean_length: float
 
 
+# Who writes a path out means that file; twice the score puts it first unless it holds nothing.
+_NAMED_FACTOR = 2.0
+
+
 @dataclass(frozen=True, slots=True)
 class Leaning:
     """What of a question speaks for one kind of file over another."""
 
     words: frozenset[str]
     is_on_tests: bool
+    paths: frozenset[str] = frozenset()
 
 
 def unit_scores(collection: Collection, postings: Iterable[Posting]) -> Mapping[int, float]:
@@ -102,7 +107,7 @@ def leaning_of(terms: Terms) -> Leaning:
     """What a question leans towards."""
     words = frozenset(word for word, _ in terms.weights)
     is_on_tests = any(word in _TEST_WORDS or word.startswith("test_") for word in words)
-    return Leaning(words, is_on_tests)
+    return Leaning(words, is_on_tests, frozenset(n for n in terms.names if "/" in n))
 
 
 def file_scores(values: Mapping[int, float], owners: Sequence[int]) -> dict[int, float]:
@@ -124,6 +129,8 @@ def factor(path: RelPath, leaning: Leaning) -> float:
         value *= _TEST_FACTOR
     if not is_code(path):
         value *= _PROSE_FACTOR
+    if any(f"/{path}".endswith(f"/{named.lstrip('./')}") for named in leaning.paths):
+        value *= _NAMED_FACTOR
     own = set(tokens(path.name.partition(".")[0]))
     return value * (1 + _BASENAME_BONUS * len(own & leaning.words) / max(1, len(own)))
 
