@@ -91,7 +91,7 @@ def _cited(answer: Answer) -> list[str]:
 async def test_a_finding_says_what_where_how_who_calls_it_and_what_it_uses() -> None:
     answer = await _answer("How does saving write the session cookie?")
     finding = answer.text.split("\n\n")[0].splitlines()
-    assert finding[:5] == [
+    assert finding[:6] == [
         "`CookieSession.save_session` (src/sessions.py:9-15): Write the session cookie.",
         "  - `def save_session(self, response)`",
         "  - line 11: `response.set_cookie(`",
