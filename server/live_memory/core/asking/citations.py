@@ -21,7 +21,7 @@ __all__ = ["CheckedText", "check", "cited_paths"]
 _LEAST_LINES, _MOST_LINES = 3, 60
 _BLANKS, _LAST_COMMA = re.compile(r"\s+"), re.compile(r",(?=[)\]}])")
 _ELISION = re.compile(r"\.\.\.|…")
-_WORD = re.compile(r"[A-Za-z_$][\w$]*|\d[\d_.]*\d|\d")
+_WORD = re.compile(r"0[xXbBoO]\w+|[A-Za-z_$][\w$]*|\d[\d_.]*\d|\d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def _judge(claim: Claim, place: CitedPlace, lines: Sequence[str] | None) -> Cita
     if lines is None:
         return cited
     here = range(place.start - 1, min(place.end, len(lines)))
-    if not claim.names and not claim.values and not claim.quotes:
+    if not claim.states:
         holds = any(lines[n].strip() for n in here)
     else:
         holds = bool(here) and _supports(claim, [lines[n] for n in here])
@@ -74,7 +74,7 @@ def _judge(claim: Claim, place: CitedPlace, lines: Sequence[str] | None) -> Cita
         return replace(cited, status=CitationStatus.VERIFIED)
     if holds:
         return replace(cited, status=CitationStatus.CORRECTED, end=here.stop)
-    if not claim.names and not claim.values and not claim.quotes:
+    if not claim.states:
         return cited
     found = _nearest(claim, lines, place)
     if found is None:
@@ -86,6 +86,7 @@ def _nearest(claim: Claim, lines: Sequence[str], place: CitedPlace) -> range | N
     """The lines that support the claim and lie nearest to where it says."""
     size = min(max(place.end - place.start + 1, _LEAST_LINES), _MOST_LINES)
     wanted = claim.names | {value.strip("\"'") for value in claim.values}
+    wanted |= {name for name, _ in claim.settings}
     wanted |= {word for quote in claim.quotes for word in _WORD.findall(quote)[:2]}
     hits = [n for n, line in enumerate(lines) if any(word in line for word in wanted)]
     spans = [range(n, min(n + size, len(lines))) for n in hits]
@@ -105,6 +106,8 @@ def _supports(claim: Claim, lines: Sequence[str]) -> bool:
             bare != value and any(bare in line for line in lines)
         ):
             return False
+    if not all(any(_sets(line, *setting) for line in lines) for setting in claim.settings):
+        return False
     if claim.quotes:
         text = _squeezed(" ".join(lines))
         pieces = (piece for quote in claim.quotes for piece in _ELISION.split(quote))
@@ -113,9 +116,22 @@ def _supports(claim: Claim, lines: Sequence[str]) -> bool:
     return 2 * len(claim.names & words) >= len(claim.names)
 
 
+def _sets(line: str, name: str, value: str) -> bool:
+    """Whether the line gives the name this value, and not one that only begins or ends so."""
+    if name not in _WORD.findall(line):
+        return False
+    wanted, text = _squeezed(value), _squeezed(line)
+    edges = (
+        r"(?<![\w.])" if wanted[:1].isalnum() else "",
+        r"(?![\w.])" if wanted[-1:].isalnum() else "",
+    )
+    return re.search(f"{edges[0]}{re.escape(wanted)}{edges[1]}", text) is not None
+
+
 def _squeezed(text: str) -> str:
-    """Code without what formatting changes: blanks, and a comma before a closing bracket."""
-    return _LAST_COMMA.sub("", _BLANKS.sub("", text)).removesuffix(":")
+    """Code without what formatting changes: blanks, quote marks' kind, a last comma or colon."""
+    text = _BLANKS.sub("", text).replace("'", '"')
+    return _LAST_COMMA.sub("", text).rstrip(":;,")
 
 
 def _written(place: CitedPlace, citation: Citation, text: str) -> str:

@@ -29,12 +29,12 @@ _NAME = re.compile(r"[A-Za-z_$][\w$]*")
 _BARE_NAME = re.compile(
     r"\b(?:[a-z]+[A-Z]\w*|[A-Z]+[a-z0-9]+[A-Z]\w*|\w+_\w*|_\w+|[A-Za-z]\w*(?=\(\)| = ))"
 )
-_LITERAL = r"\"[^\"\n]{1,80}\"|'[^'\n]{1,80}'|-?\d[\d_.]*\d|-?\d"
+_LITERAL = r"\"[^\"\n]{1,80}\"|'[^'\n]{1,80}'|0[xXbBoO][0-9A-Fa-f_]+|-?\d[\d_.]*\d|-?\d"
 _IN_CODE = re.compile(rf"(?<![\w.])(?:{_LITERAL})(?![\w.])")
-# Code with a blank or with arguments is quoted from the file; a name with its value may be said in
-# other words than the file's.
+# Code with a blank or with arguments is quoted from the file; a name with its value may be written
+# otherwise there (`"name": value,`, `name: int = value`).
 _QUOTE = re.compile(r"\S\s+\S|\([^)\s]")
-_ASSIGNMENT = re.compile(rf"[\w.\"']+\s*(?:=|:|==|is)\s*(?:{_LITERAL}|\w+)|{_LITERAL}")
+_SETTING = re.compile(r"[\"']?(?:\w+\.)*(\w+)[\"']?\s*(?:==?|:=?)\s*(\S.*)")
 _STATED = re.compile(rf"(?:=|\b(?:is|are|equals|was|to|of|by|value)) +(?:{_LITERAL})(?![\w%])")
 
 
@@ -57,6 +57,12 @@ class Claim:
     names: frozenset[str]
     values: frozenset[str]
     quotes: frozenset[str]
+    settings: frozenset[tuple[str, str]]  # a name with the value that it is said to have
+
+    @property
+    def states(self) -> bool:
+        """Whether it says anything that can be looked for."""
+        return bool(self.names or self.values or self.quotes or self.settings)
 
 
 def claims_of(text: str) -> tuple[Claim, ...]:
@@ -102,10 +108,15 @@ def _stated(places: tuple[CitedPlace, ...], sentence: str) -> Claim:
     names: set[str] = set()
     values: set[str] = set()
     quotes: set[str] = set()
+    settings: set[tuple[str, str]] = set()
     for span in _CODE.findall(sentence):
         literals = _IN_CODE.findall(span)
-        if _QUOTE.search(span) and not _ASSIGNMENT.fullmatch(span):
+        setting = _SETTING.fullmatch(span)
+        if setting:
+            settings.add((setting[1], setting[2]))
+        elif _QUOTE.search(span) and not re.fullmatch(_LITERAL, span):
             quotes.add(span)
+        if setting or span in quotes:
             literals = []
         values.update(literals)
         for literal in literals:
@@ -114,4 +125,6 @@ def _stated(places: tuple[CitedPlace, ...], sentence: str) -> Claim:
     plain = _CODE.sub(" ", sentence)
     names.update(_BARE_NAME.findall(plain))
     values.update(re.search(_LITERAL, said).group() for said in _STATED.findall(plain))  # type: ignore[union-attr]  # _STATED ends in one
-    return Claim(places, frozenset(names), frozenset(values), frozenset(quotes))
+    return Claim(
+        places, frozenset(names), frozenset(values), frozenset(quotes), frozenset(settings)
+    )
