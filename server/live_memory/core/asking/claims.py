@@ -68,7 +68,9 @@ class Claim:
 def claims_of(text: str) -> tuple[Claim, ...]:
     """The sentences that cite a place, in order; code blocks are quotations, not claims."""
     prose = _FENCE.sub(lambda fence: re.sub(r"[^\n]", " ", fence.group()), text)
-    bounds = [0, *(end.end() for end in _SENTENCE_END.finditer(prose)), len(prose)]
+    # No sentence ends within code, whatever stops and capitals it holds.
+    plain = _CODE.sub(lambda code: f"`{'x' * len(code[1])}`", prose)
+    bounds = [0, *(end.end() for end in _SENTENCE_END.finditer(plain)), len(prose)]
     sentences = ((a, prose[a:b]) for a, b in pairwise(bounds))
     claims = (_claim(offset, sentence) for offset, sentence in sentences)
     return tuple(claim for claim in claims if claim.places)

@@ -60,6 +60,7 @@ def _statuses(text: str) -> list[str]:
         ("`MAX_RETRIES = 5` (src/config.py:3)", ["src/config.py:3 unsupported"]),
         ("`GREETING = 'hello there'` (src/config.py:4)", ["src/config.py:4 verified"]),
         ("`GREETING = 'hello'` (src/config.py:4)", ["src/config.py:4 unsupported"]),
+        ("It reads `GREETING = 'hi. There'` (src/config.py:4).", ["src/config.py:4 unsupported"]),
         ("`MASK: 0xff` (src/config.py:9)", ["src/config.py:9 verified"]),
         ("`MASK = 0xf` (src/config.py:9)", ["src/config.py:9 unsupported"]),
         ("`MASK` is `0x0f` (src/config.py:9)", ["src/config.py:9 unsupported"]),
