@@ -56,3 +56,14 @@ e2e: .venv/.dev ## real processes and, where it is installed, the real client
 
 docs: .venv/.runtime ## pages that are generated from the code
 	@$(BIN)/python -c 'from live_memory.settings import page; print(page(), end="")' > docs/settings.md
+
+# What benchmarks read; a suite whose data or repositories are absent says so.
+REPOS ?= ../repositories
+DATA ?= ../shared/data
+
+bench: .venv/.runtime ## what is measured, over REPOS=folder of repositories
+	@$(BIN)/python benchmark/run.py all --repos $(REPOS) --data $(DATA) $(BENCH_ARGS)
+
+bench-dry: .venv/.runtime ## every benchmark over a tiny repository: a minute, no results
+	@mkdir -p .make
+	@$(BIN)/python benchmark/run.py all --dry-run --out .make/bench $(BENCH_ARGS)

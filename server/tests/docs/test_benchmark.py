@@ -204,6 +204,11 @@ def test_a_reader_sees_numbered_lines_fences_and_notes() -> None:
         ("cat /etc/passwd", False),
         ("cat ../secret", False),
         ("rg --pre ./run x", False),
+        ("find src -name '*.ts' -type f | sort | head -3 && grep -n x a.ts", True),
+        ("find . -delete", False),
+        ("find . -name a -exec rm {} +", False),
+        ("find . -fprint stolen", False),
+        ("sort -uo b.ts a.ts", False),
     ],
 )
 def test_recorded_commands_run_again_only_where_they_just_show_text(

@@ -1,0 +1,1 @@
+"""Repositories, their history, and what a run does to work trees."""

@@ -1,0 +1,1 @@
+"""One module a suite; each takes a setup and gives an outcome."""

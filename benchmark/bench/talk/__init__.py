@@ -1,0 +1,1 @@
+"""Speaks with the server under test, over HTTP and MCP."""

@@ -1,0 +1,117 @@
+"""Runs a suite against a server and writes what it found: `run.py SUITE --json FILE`."""
+
+import argparse
+import dataclasses
+import shlex
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from bench.report import Outcome, circumstances, show, write
+from bench.setup import MissingData, Setup
+from bench.source import tiny
+from bench.source.repositories import Repositories
+from bench.suites import freshness, replay, retrieval
+from bench.talk.server import existing
+
+_HERE = Path(__file__).resolve().parent
+SUITES: Mapping[str, Callable[[Setup], Outcome]] = {
+    "retrieval": retrieval.run,
+    "freshness": freshness.run,
+    "replay": replay.run,
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run what was asked for; 0 where it ran, also when bars are missed or data is absent."""
+    given = _parser().parse_args(arguments)
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=_made(given.scratch)) as scratch:
+        setup = _setup(given, Path(scratch))
+        for suite in list(SUITES) if given.suite == "all" else [given.suite]:
+            _one(suite, setup, given)
+    return 0
+
+
+def _one(suite: str, setup: Setup, given: argparse.Namespace) -> None:
+    run = circumstances(command=_shown(suite, given), seed=given.seed, server=_server(setup))
+    try:
+        outcome = SUITES[suite](setup)
+    except MissingData as problem:
+        outcome = Outcome(suite, skipped=(str(problem),))
+    if given.dry_run:
+        why = "a dry run over a tiny repository: these figures are not results"
+        outcome = dataclasses.replace(outcome, notes=(why, *outcome.notes))
+    print(f"# {suite}\n\n{show(outcome)}", flush=True)
+    file = given.json
+    if file is not None and given.suite == "all":
+        file = file.with_name(f"{file.stem}-{suite}.json")
+    write(outcome, run, json_file=file or given.out / f"{suite}.json", folder=given.out)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("suite", choices=[*SUITES, "all"])
+    parser.add_argument("--repos", type=Path, help="folder of repositories, bare or checked out")
+    parser.add_argument("--data", type=Path, default=_HERE.parent.parent / "shared" / "data")
+    parser.add_argument("--json", type=Path, help="where the result goes")
+    parser.add_argument("--out", type=Path, default=_HERE / "results", help="tables and figures")
+    parser.add_argument("--scratch", type=Path, help="where work trees and servers live meanwhile")
+    parser.add_argument("--limit", type=int, help="questions a set, items a repository, sessions")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--mcp", action="store_true", help="ask by MCP, as any such server can be")
+    parser.add_argument("--server", help="URL of a server that runs already")
+    parser.add_argument("--token-file", type=Path, help="the token that opens it")
+    parser.add_argument("--command", default="", help="how to start a server, without `serve`")
+    parser.add_argument("--dry-run", action="store_true", help="a tiny repository, in a minute")
+    return parser
+
+
+def _setup(given: argparse.Namespace, scratch: Path) -> Setup:
+    repos, data = given.repos, given.data
+    if given.dry_run:
+        repos, data = tiny.made(scratch / "tiny")
+    command = shlex.split(given.command) or [sys.executable, "-m", "live_memory"]
+    server = None
+    if given.server:
+        if given.token_file is None:
+            sys.exit("--server needs --token-file")
+        server = existing(given.server, given.token_file)
+    return Setup(
+        repositories=Repositories(repos, scratch=scratch),
+        data=data,
+        scratch=scratch,
+        seed=given.seed,
+        limit=given.limit,
+        command=tuple(command),
+        existing=server,
+        uses_mcp=given.mcp,
+    )
+
+
+def _server(setup: Setup) -> Mapping[str, object]:
+    """What the server says of itself."""
+    with setup.server("asked-for-its-version") as server:
+        found = server.json("GET", "/health") or {}
+    return {"version": found.get("version"), "is_own": setup.existing is None}
+
+
+def _shown(suite: str, given: argparse.Namespace) -> str:
+    """The command with its folders as anybody would give them."""
+    parts = ["benchmark/run.py", suite, "--seed", str(given.seed)]
+    parts += ["--dry-run"] if given.dry_run else ["--repos", "REPOSITORIES"]
+    parts += ["--limit", str(given.limit)] if given.limit else []
+    parts += ["--mcp"] if given.mcp else []
+    parts += ["--server", "URL", "--token-file", "FILE"] if given.server else []
+    return " ".join([*parts, "--json", f"benchmark/results/{suite}.json"])
+
+
+def _made(folder: Path | None) -> Path | None:
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder.resolve()
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
