@@ -7,6 +7,7 @@ import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from live_memory.core.asking.answer import Answer, Question
+from live_memory.core.companion.spend import Spend
 from live_memory.core.errors import LiveMemoryError, Unavailable
 from live_memory.core.memory.events import QuestionAnswered
 from live_memory.core.memory.window import Entry, questions
@@ -103,6 +104,12 @@ class Hub:
         )
         self._signals.emit(finished)
         return memory.identity, answer
+
+    @property
+    def spend(self) -> Spend:
+        """What models took since the server started."""
+        companion = self.models.companion
+        return companion.purse.spend if companion else Spend()
 
     async def probe(self) -> Verdict:
         """Find out what the model in use can carry."""

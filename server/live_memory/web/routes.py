@@ -30,6 +30,7 @@ from live_memory.web.requests import (
 from live_memory.web.schemas import (
     answered_form,
     entry_form,
+    spend_form,
     stats_form,
     verdict_form,
     workspace_form,
@@ -99,7 +100,8 @@ class Routes:
 
     async def stats(self, request: Request) -> ASGIApp:
         """Figures of one workspace."""
-        return _json(stats_form(await self._hub.stats(workspace_of(request.query_params, request))))
+        stats = await self._hub.stats(workspace_of(request.query_params, request))
+        return _json({**stats_form(stats), "spend": spend_form(self._hub.spend)})
 
     async def answers(self, request: Request) -> ASGIApp:
         """Past answers, newest first."""

@@ -3,6 +3,7 @@
 from typing import assert_never
 
 from live_memory.core.asking.answer import Answer, Usage
+from live_memory.core.companion.spend import Spend, Spent
 from live_memory.core.memory.events import (
     FileChanged,
     FileGone,
@@ -16,7 +17,14 @@ from live_memory.flow.companion.probe import Verdict
 from live_memory.flow.statistics import WorkspaceStats
 from live_memory.ports import WorkspaceIdentity
 
-__all__ = ["answer_form", "answered_form", "stats_form", "verdict_form", "workspace_form"]
+__all__ = [
+    "answer_form",
+    "answered_form",
+    "spend_form",
+    "stats_form",
+    "verdict_form",
+    "workspace_form",
+]
 
 
 def workspace_form(workspace: WorkspaceIdentity) -> dict[str, object]:
@@ -93,6 +101,14 @@ def stats_form(stats: WorkspaceStats) -> dict[str, object]:
     figures["workspace"] = workspace_form(stats.workspace)
     figures["problems"] = [clean(problem) for problem in stats.problems]
     return figures
+
+
+def spend_form(spend: Spend) -> dict[str, object]:
+    """What models took since the server started, over all workspaces, by cause."""
+    return {
+        cause.value: {name: getattr(spent, name) for name in Spent.__dataclass_fields__}
+        for cause, spent in spend.by_cause.items()
+    }
 
 
 def verdict_form(verdict: Verdict) -> dict[str, object]:
