@@ -35,12 +35,17 @@ _SEPARATOR = re.compile(
     r"|[ \t]{1,40}value[ \t]{0,8}=[ \t]{0,8}"  # <add key="password" value="…">
     r"|>|[ \t])"
 )
+# A look-ahead that is then consumed never gives back, like `(?:...)++`, which Python before 3.11.5
+# matches wrongly where the group holds alternatives.
 _QUOTED = re.compile(
     r"[bBrRuUfFL@$]{0,2}(?P<q>\\{0,3}(?:\"\"\"|'''|[\"'`]))"
-    r"(?P<v>(?:(?!(?P=q))(?:\\[^\r\n]|[^\\\r\n]))++)(?P=q)"
+    r"(?=(?P<v>(?:(?!(?P=q))(?:\\[^\r\n]|[^\\\r\n]))+))(?P=v)(?P=q)"
 )
 # `=` and what encloses or joins values end it, so no character is read for two names.
-_BARE = re.compile(r"(?P<v>(?:[^\s\"'`<>(){}\[\],;=|&\\]|&(?!\w+=))++={0,2})(?![(\[{\"'`])")
+_BARE = re.compile(
+    r"(?=(?P<whole>(?:[^\s\"'`<>(){}\[\],;=|&\\]|&(?!\w+=))+))"
+    r"(?P<v>(?P=whole)={0,2})(?![(\[{\"'`])"
+)
 _OPENED = re.compile(r"[\"'`][\w.-]*\Z")
 _FLAG = re.compile(r"--[\w-]*\Z")
 
