@@ -110,15 +110,37 @@ class Runner:
 async def _start(command: Command) -> Process:
     cpu_s = str(int(command.timeout_s) + 1)
     launcher = ("/bin/sh", "-c", _LAUNCHER, "sh", cpu_s, str(_MEMORY_KIB))
-    return await open_process(
-        [*launcher, *command.argv],
-        stdin=DEVNULL if command.stdin is None else PIPE,
-        stdout=PIPE,
-        stderr=DEVNULL,
-        cwd=command.cwd,
-        env=command.env,
-        start_new_session=True,
-    )
+    stdin = _stdin_of(command.stdin)
+    try:
+        return await open_process(
+            [*launcher, *command.argv],
+            stdin=stdin,
+            stdout=PIPE,
+            stderr=DEVNULL,
+            cwd=command.cwd,
+            env=command.env,
+            start_new_session=True,
+        )
+    finally:
+        if stdin >= 0:
+            os.close(stdin)
+
+
+def _stdin_of(data: bytes | None) -> int:
+    """Where a program reads from: memory where the system has such files, else a pipe.
+
+    A program that ends before it has read a pipe to its end leaves an error behind in the event
+    loop of some versions of Python, which nobody can catch.
+    """
+    if data is None:
+        return DEVNULL
+    if not hasattr(os, "memfd_create"):
+        return PIPE
+    descriptor = os.memfd_create("input", os.MFD_CLOEXEC)
+    with os.fdopen(os.dup(descriptor), "wb") as memory:
+        memory.write(data)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
 
 
 async def _attend(process: Process, command: Command) -> Ran:
