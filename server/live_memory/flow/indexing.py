@@ -4,12 +4,12 @@ A pass lists the workspace, compares signatures with what the index knows, and r
 indexes only what differs. A pass that fails or is cancelled keeps the batches that are in.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import anyio
 
-from live_memory.core.errors import LiveMemoryError
+from live_memory.core.errors import LiveMemoryError, StoreUnavailable
 from live_memory.core.reading.admission import observe, refusal_of_name
 from live_memory.core.reading.observation import FileRead, ListedFile, Observation, Skipped
 from live_memory.core.reading.redaction import Redactor
@@ -37,7 +37,7 @@ class IndexState:
 class Indexer:
     """Owner of one workspace's index; everyone else waits for `caught_up`.
 
-    `signatures` are those of the last listing.
+    `signatures` are those of the last listing; `not_kept` says why the index is in memory only.
     """
 
     def __init__(
@@ -46,6 +46,7 @@ class Indexer:
         *,
         sandbox: Sandbox,
         index: EvidenceIndex,
+        spare: Callable[[], EvidenceIndex],
         signals: SignalSink,
         redactor: Redactor,
         max_file_bytes: int,
@@ -53,8 +54,10 @@ class Indexer:
         self._workspace = workspace
         self._redactor = redactor
         self._sandbox = sandbox
-        self._index = index
+        self.index = index
+        self._spare = spare
         self._signals = signals
+        self.not_kept: str | None = None
         self._max_file_bytes = max_file_bytes
         self._wanted = anyio.Event()
         self._next_pass_done = anyio.Event()
@@ -68,7 +71,7 @@ class Indexer:
             self._wanted, done = anyio.Event(), self._next_pass_done
             self._next_pass_done = anyio.Event()
             try:
-                await self.once()
+                await self._once_somewhere()
             except LiveMemoryError as problem:
                 self.state = IndexState(self.state.files, self.state.waiting, problem=str(problem))
             finally:
@@ -81,6 +84,18 @@ class Indexer:
         await done.wait()
         return self.state
 
+    async def _once_somewhere(self) -> None:
+        """Make a pass; an index that cannot be written is replaced by one that is not kept."""
+        try:
+            await self.once()
+        except StoreUnavailable as problem:
+            if self.not_kept is not None:
+                raise
+            self.not_kept = f"the index is not kept: {problem}"
+            old, self.index = self.index, self._spare()
+            await old.aclose()
+            await self.once()
+
     async def once(self) -> None:
         """Make one pass now; only the owner may.
 
@@ -89,14 +104,14 @@ class Indexer:
         """
         started = anyio.current_time()
         listing = await self._sandbox.list()
-        known = await self._index.known()
+        known = await self.index.known()
         self.signatures = {file.path: file.signature for file in listing.files}
         files = [f for f in listing.files if refusal_of_name(f.path) is None]
         gone = known.keys() - {f.path for f in files}
         changed = [f for f in files if known.get(f.path) != f.signature]
         self.state = IndexState(len(files), len(changed), listing.is_cut)
         if gone:
-            await self._index.update((), textless={}, gone=gone)
+            await self.index.update((), textless={}, gone=gone)
         for start in range(0, len(changed), _BATCH):
             await self._take_in(changed[start : start + _BATCH])
             waiting = max(0, len(changed) - start - _BATCH)
@@ -112,7 +127,7 @@ class Indexer:
         observed, textless = await anyio.to_thread.run_sync(
             _sorted_out, files, reads, self._redactor
         )
-        await self._index.update(observed, textless=textless, gone=())
+        await self.index.update(observed, textless=textless, gone=())
 
 
 def _sorted_out(

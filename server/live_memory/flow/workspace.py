@@ -59,6 +59,7 @@ class Workspace:
         *,
         sandbox: Sandbox,
         index: EvidenceIndex,
+        spare_index: Callable[[], EvidenceIndex],
         store: SnapshotStore,
         signals: SignalSink,
         clock: Clock,
@@ -73,12 +74,12 @@ class Workspace:
             sandbox=sandbox, redactor=redactor, clock=clock, max_file_bytes=max_file_bytes
         )
         self.sandbox = sandbox
-        self.index = index
         self.window = Window()
         self.indexer = Indexer(
             identity.key,
             sandbox=sandbox,
             index=index,
+            spare=spare_index,
             signals=signals,
             redactor=redactor,
             max_file_bytes=max_file_bytes,
@@ -104,10 +105,16 @@ class Workspace:
         self._letters, self._inbox = anyio.create_memory_object_stream[_Letter](_INBOX)
 
     @property
+    def index(self) -> EvidenceIndex:
+        """Where evidence is looked for."""
+        return self.indexer.index
+
+    @property
     def problems(self) -> tuple[str, ...]:
         """What keeps this workspace from being whole, in words for a person."""
         unsaved = self._persister.problem if self._persister else None
-        found = (self._quarantined, unsaved, self.indexer.state.problem)
+        index = (self.indexer.not_kept, self.indexer.state.problem)
+        found = (self._quarantined, unsaved, *index)
         return tuple(problem for problem in found if problem)
 
     def tree(self, *, budget_tokens: int) -> str:

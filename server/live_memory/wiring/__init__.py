@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from live_memory.adapters.hosts.claude_code import ClaudeCode
 from live_memory.adapters.hosts.spool import DiskSpool
+from live_memory.adapters.index.in_memory import in_memory_index
 from live_memory.adapters.index.sqlite import SqliteIndex
 from live_memory.adapters.sandbox.roots import DiskWorkspaces
 from live_memory.adapters.sandbox.runner import Runner, find_programs
@@ -71,23 +72,21 @@ class _Opener:
 
         Raises:
             InvalidRequest: the root is gone.
-            StoreUnavailable: the data folder cannot be written.
         """
         folder = self._folder / identity.key.text
+        sandbox = await self._workspaces.open(identity)
+        problem: str | None = None
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as problem:
-            raise StoreUnavailable(f"{folder} cannot be made: {problem.strerror}") from problem
-        sandbox = await self._workspaces.open(identity)
-        try:
             index = await SqliteIndex.open(folder)
-        except StoreUnavailable:
-            await sandbox.aclose()
-            raise
-        return Workspace(
+        except (OSError, StoreUnavailable) as why:
+            # Answers go on from what fits in memory.
+            index, problem = in_memory_index(), f"the index is not kept: {why}"
+        memory = Workspace(
             identity,
             sandbox=sandbox,
             index=index,
+            spare_index=in_memory_index,
             store=self._store,
             signals=self._signals,
             clock=_SystemClock(),
@@ -97,6 +96,8 @@ class _Opener:
                 at_once=self._settings.max_parallel_questions, queue=self._settings.max_queue
             ),
         )
+        memory.indexer.not_kept = problem
+        return memory
 
 
 class _Companions:

@@ -56,6 +56,7 @@ async def _toolbox(sandbox: DiskSandbox) -> Toolbox:
         WorkspaceKey.of_root("/ws"),
         sandbox=sandbox,
         index=index,
+        spare=in_memory_index,
         signals=house,
         redactor=Redactor(),
         max_file_bytes=256 * 1024,

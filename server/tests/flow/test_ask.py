@@ -132,3 +132,32 @@ async def test_a_caller_that_goes_away_cancels_its_question_and_nobody_elses() -
         assert answer.grounding is Grounding.VERIFIED
         _, past = await hub.answers("/app")
         assert [p.question.text for p in past] == [a_question().text]
+
+
+class FullDisk(StillIndex):
+    """An index whose disk takes nothing more."""
+
+    async def update(
+        self,
+        observed: Sequence[Observation],
+        *,
+        textless: Mapping[RelPath, StatSignature],
+        gone: Collection[RelPath],
+    ) -> None:
+        raise StoreUnavailable("no space left")
+
+
+class FullHouse(House):
+    async def open_index(self) -> EvidenceIndex:
+        return FullDisk()
+
+
+@pytest.mark.promise("always-something-true")
+async def test_an_index_that_cannot_be_written_goes_on_in_memory_and_says_so() -> None:
+    """C10."""
+    async with FullHouse({"/app": InMemorySandbox(APP)}).hub() as hub:
+        for _ in range(2):
+            _, answer = await hub.ask("/app", a_question(), progress=silent)
+            assert answer.grounding is Grounding.VERIFIED
+            assert answer.notice is None
+        assert hub.problems == ("the index is not kept: no space left",)

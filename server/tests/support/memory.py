@@ -104,6 +104,7 @@ class House:
             workspace,
             sandbox=await self.open(workspace),
             index=await self.open_index(),
+            spare_index=in_memory_index,
             store=self.store,
             signals=self,
             clock=self,
