@@ -121,11 +121,10 @@ def _sets(line: str, name: str, value: str) -> bool:
     if name not in _WORD.findall(line):
         return False
     wanted, text = _squeezed(value), _squeezed(line)
-    edges = (
-        r"(?<![\w.])" if wanted[:1].isalnum() else "",
-        r"(?![\w.])" if wanted[-1:].isalnum() else "",
-    )
-    return re.search(f"{edges[0]}{re.escape(wanted)}{edges[1]}", text) is not None
+    # `u"x"` is another value than `"x"`, and 0xff than 0xf.
+    before = r"(?<![\w.])" if wanted[:1].isalnum() or wanted[:1] == '"' else ""
+    after = r"(?![\w.])" if wanted[-1:].isalnum() else ""
+    return re.search(f"{before}{re.escape(wanted)}{after}", text) is not None
 
 
 def _squeezed(text: str) -> str:
