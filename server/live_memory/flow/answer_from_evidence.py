@@ -132,7 +132,7 @@ async def _composed(question: Question, terms: Terms, evidence: Evidence, desk: 
     if name and defined:
         saying = await _uses(base_name(name), defined, evidence, desk)
         return compose(saying, defined, evidence, found, budget=question.budget)
-    chosen = subjects(evidence)
+    chosen = subjects(evidence, terms.names)
     if not chosen or found.standing is Standing.NONE:
         return nothing(evidence, found)
     saying = await _finding(chosen, evidence, desk)

@@ -1,6 +1,6 @@
 """The direct finding in words: what answers, what it does, who calls it, what it rests on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from live_memory.core.evidence.docs import doc_of, first_sentence, spoken_lines
@@ -16,6 +16,7 @@ from live_memory.core.evidence.ranking import is_test
 from live_memory.core.evidence.shapes import is_code
 from live_memory.core.evidence.snippets import key_lines, quoted
 from live_memory.core.evidence.uses import Use, is_definition_of, is_import
+from live_memory.core.evidence.words import base_name
 from live_memory.core.values import RelPath
 
 __all__ = ["Finding", "Saying", "say", "say_uses", "subjects"]
@@ -43,12 +44,17 @@ class Saying:
     places: tuple[Place, ...]
 
 
-def subjects(evidence: Evidence) -> tuple[Definition, ...]:
-    """The definitions that an answer starts from: the best file's best, then the best programs."""
+def subjects(evidence: Evidence, names: Collection[str] = ()) -> tuple[Definition, ...]:
+    """The definitions that an answer starts from: what the best file defines of the question's
+    names, else its best place, then the best programs.
+    """
     units, files = evidence.units, evidence.files
     best = evidence.best[0].path if evidence.best else None
     own = (_subject(unit, files) for unit in units if unit.place.path == best)
     leading = [subject for subject in own if subject][:1]
+    if evidence.best:
+        named = [d for d in evidence.best[0].outline if base_name(d.name) in names]
+        leading = [*named[:1], *leading][:1]
     ranked = [unit.definition for unit in units if unit.definition]
     programs = [d for d in ranked if is_code(d.place.path)]
     chosen: list[Definition] = []
