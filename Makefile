@@ -6,7 +6,7 @@ BIN := .venv/bin
 RUN := $(CURDIR)/$(BIN)/live-memory
 PYTEST := cd server && ../$(BIN)/python -m pytest
 
-.PHONY: help setup local-model start stop test check fix contract e2e bench bench-dry docs
+.PHONY: help setup local-model start stop test lint check fix contract e2e bench bench-dry docs
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,11 +39,12 @@ stop: ## server down
 test: .venv/.dev ## the whole suite
 	@$(PYTEST) -n 2 $(PYTEST_ARGS)
 
-check: .venv/.dev ## what CI runs: format, lint, types, layers, tests
+lint: .venv/.dev ## format, lint, types, layers
 	@cd server && ../$(BIN)/ruff format --check . && ../$(BIN)/ruff check .
 	@cd server && ../$(BIN)/mypy
 	@cd server && ../$(BIN)/lint-imports pyproject.toml
-	@$(PYTEST) -n 2 $(PYTEST_ARGS)
+
+check: lint test ## what CI runs
 
 fix: .venv/.dev ## format, and repair what a tool can repair
 	@cd server && ../$(BIN)/ruff format . ; ../$(BIN)/ruff check --fix .
