@@ -75,7 +75,11 @@ async def ask(
 async def _from_evidence(memory: Workspace, question: Question) -> Answer:
     try:
         return await answer_from_evidence(
-            question, sandbox=memory.sandbox, index=memory.index, redactor=memory.redactor
+            question,
+            sandbox=memory.sandbox,
+            index=memory.index,
+            redactor=memory.redactor,
+            max_bytes=memory.max_file_bytes,
         )
     except LiveMemoryError as problem:
         return _nothing(f"The evidence could not be read: {problem}")

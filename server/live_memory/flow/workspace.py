@@ -70,6 +70,7 @@ class Workspace:
         self.identity = identity
         self.turns = turns
         self.redactor = redactor
+        self.max_file_bytes = max_file_bytes
         self.freshness = Freshness(
             sandbox=sandbox, redactor=redactor, clock=clock, max_file_bytes=max_file_bytes
         )
