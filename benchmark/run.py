@@ -3,6 +3,7 @@
 import argparse
 import dataclasses
 import shlex
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +13,7 @@ from bench.report import Outcome, circumstances, show, write
 from bench.setup import MissingData, Setup
 from bench.source import tiny
 from bench.source.repositories import Repositories
-from bench.suites import freshness, replay, retrieval
+from bench.suites import economics, freshness, overhead, replay, retrieval, soak
 from bench.talk.server import existing
 
 _HERE = Path(__file__).resolve().parent
@@ -20,6 +21,9 @@ SUITES: Mapping[str, Callable[[Setup], Outcome]] = {
     "retrieval": retrieval.run,
     "freshness": freshness.run,
     "replay": replay.run,
+    "economics": economics.run,
+    "overhead": overhead.run,
+    "soak": soak.run,
 }
 
 
@@ -57,12 +61,20 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", type=Path, help="where the result goes")
     parser.add_argument("--out", type=Path, default=_HERE / "results", help="tables and figures")
     parser.add_argument("--scratch", type=Path, help="where work trees and servers live meanwhile")
-    parser.add_argument("--limit", type=int, help="questions a set, items a repository, sessions")
+    parser.add_argument(
+        "--limit", type=int, help="questions a set, items a repository, sessions, rounds"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--mcp", action="store_true", help="ask by MCP, as any such server can be")
     parser.add_argument("--server", help="URL of a server that runs already")
     parser.add_argument("--token-file", type=Path, help="the token that opens it")
     parser.add_argument("--command", default="", help="how to start a server, without `serve`")
+    parser.add_argument("--client", type=Path, help="the real `claude`, if it is not on PATH")
+    parser.add_argument("--plugin", type=Path, default=_HERE.parent, help="whose hooks are timed")
+    parser.add_argument("--slow", action="store_true", help="trees of up to 100,000 files too")
+    parser.add_argument("--minutes", type=float, help="how long the soak takes; 20 if not given")
+    parser.add_argument("--only", action="append", default=[], help="a workload of economics")
+    parser.add_argument("--set", action="append", default=[], help="NAME=VALUE for our servers")
     parser.add_argument("--dry-run", action="store_true", help="a tiny repository, in a minute")
     return parser
 
@@ -86,7 +98,20 @@ def _setup(given: argparse.Namespace, scratch: Path) -> Setup:
         command=tuple(command),
         existing=server,
         uses_mcp=given.mcp,
+        is_dry=given.dry_run,
+        is_slow=given.slow,
+        client=_program(given.client),
+        plugin=given.plugin.resolve(),
+        settings=_settings(given.set),
+        only=tuple(given.only),
+        minutes=given.minutes,
     )
+
+
+def _settings(given: Sequence[str]) -> dict[str, str]:
+    """The environment that sets what was named."""
+    pairs = (one.partition("=") for one in given)
+    return {f"LIVE_MEMORY_{name.upper()}": value for name, _, value in pairs}
 
 
 def _server(setup: Setup) -> Mapping[str, object]:
@@ -101,9 +126,18 @@ def _shown(suite: str, given: argparse.Namespace) -> str:
     parts = ["benchmark/run.py", suite, "--seed", str(given.seed)]
     parts += ["--dry-run"] if given.dry_run else ["--repos", "REPOSITORIES"]
     parts += ["--limit", str(given.limit)] if given.limit else []
+    parts += ["--minutes", f"{given.minutes:g}"] if given.minutes else []
     parts += ["--mcp"] if given.mcp else []
+    parts += ["--slow"] if given.slow else []
+    parts += [part for one in given.only for part in ("--only", shlex.quote(one))]
+    parts += [part for one in given.set for part in ("--set", one)]
     parts += ["--server", "URL", "--token-file", "FILE"] if given.server else []
     return " ".join([*parts, "--json", f"benchmark/results/{suite}.json"])
+
+
+def _program(given: Path | None) -> Path | None:
+    found = shutil.which("claude" if given is None else str(given))
+    return None if found is None else Path(found).absolute()
 
 
 def _made(folder: Path | None) -> Path | None:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from importlib import metadata
 from pathlib import Path
 
+from bench.curves import Curve, trace
 from bench.figures import Chart, draw
 
 __all__ = ["Bar", "Outcome", "Table", "circumstances", "show", "write"]
@@ -45,7 +46,7 @@ class Outcome:
     suite: str
     tables: tuple[Table, ...] = ()
     bars: tuple[Bar, ...] = ()
-    charts: tuple[Chart, ...] = ()
+    charts: tuple[Chart | Curve, ...] = ()
     rows: tuple[Mapping[str, object], ...] = ()
     skipped: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -85,7 +86,8 @@ def write(outcome: Outcome, run: Mapping[str, object], *, json_file: Path, folde
     json_file.write_text(json.dumps(whole, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     folder.mkdir(parents=True, exist_ok=True)
     for chart in outcome.charts:
-        (folder / f"{outcome.suite}-{chart.name}.svg").write_text(draw(chart), encoding="utf-8")
+        drawn = draw(chart) if isinstance(chart, Chart) else trace(chart)
+        (folder / f"{outcome.suite}-{chart.name}.svg").write_text(drawn, encoding="utf-8")
     page = folder / f"{outcome.suite}.md"
     page.write_text(_page(outcome, run), encoding="utf-8")
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.source.repositories import Repositories
@@ -31,11 +31,22 @@ class Setup:
     command: tuple[str, ...]
     existing: Server | None = None
     uses_mcp: bool = False
+    is_dry: bool = False
+    is_slow: bool = False
+    client: Path | None = None
+    plugin: Path | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    only: tuple[str, ...] = ()
+    minutes: float | None = None
 
     @property
     def ask(self) -> Ask:
         """How questions go to the server."""
         return ask_mcp if self.uses_mcp else ask_http
+
+    def folder(self, label: str) -> Path:
+        """Where a server of ours keeps its `data` and its `log`."""
+        return self.scratch / "servers" / label
 
     @contextmanager
     def server(self, label: str, environment: Mapping[str, str] | None = None) -> Iterator[Server]:
@@ -46,7 +57,7 @@ class Setup:
         """
         if self.existing is None:
             settings = environment or {"LIVE_MEMORY_PROVIDER": "none"}
-            with running(self.command, self.scratch / "servers" / label, settings) as server:
+            with running(self.command, self.folder(label), settings) as server:
                 yield server
         elif environment is None:
             yield self.existing

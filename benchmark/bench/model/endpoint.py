@@ -16,6 +16,7 @@ from bench.text import estimate_tokens
 __all__ = ["Endpoint", "Speaker", "newest_in_view", "nothing", "oldest_in_view", "serving"]
 
 Speaker = Callable[[str], str]
+Counter = Callable[[str], int]
 
 
 def newest_in_view(prompt: str) -> str:
@@ -45,8 +46,9 @@ def _repeat(prompt: str, which: int) -> str:
 class Endpoint:
     """Where it is, and every prompt it was given."""
 
-    def __init__(self, speaker: Speaker) -> None:
+    def __init__(self, speaker: Speaker, *, count: Counter = estimate_tokens) -> None:
         self.speaker = speaker
+        self.count = count
         self.prompts: list[str] = []
         self.port = 0
 
@@ -70,9 +72,9 @@ class Endpoint:
 
 
 @contextmanager
-def serving(speaker: Speaker) -> Iterator[Endpoint]:
-    """Run an endpoint in a thread, on a port of its own."""
-    endpoint = Endpoint(speaker)
+def serving(speaker: Speaker, *, count: Counter = estimate_tokens) -> Iterator[Endpoint]:
+    """Run an endpoint in a thread, on a port of its own; counting well takes time."""
+    endpoint = Endpoint(speaker, count=count)
 
     class Handler(_Handler):
         served = endpoint
@@ -104,7 +106,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.served.prompts.append(prompt)
         text = self.served.speaker(prompt)
         # Tools are part of what a provider counts; a server may doubt a count without them.
-        counts = estimate_tokens(prompt + json.dumps(body.get("tools"))), estimate_tokens(text)
+        count = self.served.count
+        counts = count(prompt + json.dumps(body.get("tools"))), count(text)
         usage = {
             "prompt_tokens": counts[0],
             "completion_tokens": counts[1],

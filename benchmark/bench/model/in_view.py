@@ -52,13 +52,17 @@ def _question(tail: str) -> str:
 
 
 def lines_in(prompt: str) -> Iterator[Line]:
-    """Every line of a file that the prompt shows with a number, or below a place."""
-    heading, place, is_fenced = "", ("", 0), False
+    """Every line of a file that the prompt shows with a number, or below a place.
+
+    Not every line need have its own: those behind a bar below a number count on.
+    """
+    heading, place, is_fenced, number = "", ("", 0), False, 0
     for raw in prompt.splitlines():
         bar = _BAR.match(raw)
-        if bar and bar["number"]:
+        number = 0 if bar is None else int(bar["number"] or 0) or number and number + 1
+        if bar and number:
             if heading:
-                yield Line(heading, int(bar["number"]), bar["rest"].strip())
+                yield Line(heading, number, bar["rest"].strip())
             continue
         line = bar["rest"] if bar else raw
         if bar is None and (found := _HEADING.search(line)):

@@ -1,7 +1,6 @@
 """Recorded sessions: what of the views was kept, and what a question finds; benchmarks.md 3."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 from bench.capture import (
     Kept,
@@ -14,11 +13,11 @@ from bench.capture import (
 from bench.figures import Chart
 from bench.head_start import LONGEST_SPAN, gold_of, head_start
 from bench.model.endpoint import Endpoint, nothing, serving
+from bench.recordings import COMMIT, FILES, REPOSITORY, events_of, payload_of
 from bench.report import Bar, Outcome, Table
 from bench.scores import mean
 from bench.setup import MissingData, Setup
 from bench.source.repositories import MissingRepository, Tree
-from bench.talk.payloads import bash_ran, file_edited, file_read, file_written
 from bench.talk.server import Server
 from bench.talk.settling import settled
 from bench.views import Lines
@@ -28,8 +27,6 @@ __all__ = ["run"]
 Row = dict[str, object]
 Fields = Mapping[str, object]
 
-_FILES = ("sequence.jsonl", "parallel.jsonl", "understanding.jsonl")
-_REPOSITORY, _COMMIT = "shofer-dev/shofer", "32cdefc"
 _ASKED, _TOLD = "questions only", "events and questions"
 _NOTES = (
     (
@@ -43,9 +40,9 @@ _NOTES = (
 
 def run(setup: Setup) -> Outcome:
     """Send every session's events and look at what was kept; then ask what was asked."""
-    sessions = [row for file in _FILES for row in setup.sample(setup.read("replay", file))]
+    sessions = [row for file in FILES for row in setup.sample(setup.read("replay", file))]
     try:
-        tree = setup.repositories.export(_REPOSITORY, _COMMIT, label="replay")
+        tree = setup.repositories.export(REPOSITORY, COMMIT, label="replay")
     except MissingRepository as problem:
         raise MissingData(str(problem)) from None
     skipped: list[str] = []
@@ -70,7 +67,7 @@ def _capture(
     kept, lines, before = Kept(), Lines(tree.path), Seen()
     for session in sessions:
         server.clear(tree.path)
-        events = [_payload(tree.path, session, event) for event in _events(session)]
+        events = [payload_of(tree.path, session, event) for event in events_of(session)]
         if not server.notify([event for event in events if event is not None]):
             skipped.append("capture: the server has no route /notify")
             return None
@@ -79,25 +76,8 @@ def _capture(
             skipped.append("capture: the server does not tell what it keeps (/v1/timeline)")
             return None
         memory = in_memory(timeline, tree.path)
-        Session(lines, memory, before).count(kept, _events(session))
+        Session(lines, memory, before).count(kept, events_of(session))
     return kept
-
-
-def _payload(tree: Path, session: Fields, event: Fields) -> dict[str, object] | None:
-    name, path = str(session["session"]), str(event.get("path", ""))
-    failed = bool(event.get("error"))
-    match event["tool"]:
-        case "Read" if not failed and (tree / path).is_file():
-            offset, limit = _whole(event.get("offset")), _whole(event.get("limit"))
-            return file_read(tree, path, offset=offset, limit=limit, session=name)
-        case "Edit" if not failed:
-            return file_edited(tree, path, session=name)
-        case "Write" if not failed:
-            return file_written(tree, path, session=name)
-        case "Bash":
-            return bash_ran(tree, str(event["command"]), failed=failed, session=name)
-        case _:
-            return None
 
 
 def _asked(
@@ -113,9 +93,9 @@ def _asked(
     lines = Lines(tree.path)
     for session in sessions:
         waiting: list[dict[str, object]] = []
-        for event in _events(session):
+        for event in events_of(session):
             if event["tool"] != "ask":
-                payload = _payload(tree.path, session, event) if is_learning else None
+                payload = payload_of(tree.path, session, event) if is_learning else None
                 waiting += [payload] if payload else []
                 continue
             if waiting and server.notify(waiting):
@@ -135,11 +115,6 @@ def _asked(
             }
         if waiting:
             server.notify(waiting)
-
-
-def _events(session: Fields) -> list[Fields]:
-    events = session["events"]
-    return list(events) if isinstance(events, list) else []
 
 
 def _outcome(kept: Kept | None, asked: Sequence[Row], skipped: list[str], sessions: int) -> Outcome:
@@ -202,7 +177,3 @@ def _numbers(asked: Sequence[Row], metric: str, memory: str) -> list[float]:
 
 def _met(measured: float | None, bar: float) -> bool | None:
     return None if measured is None else measured >= bar
-
-
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) else None

@@ -1,5 +1,6 @@
 """The same question over MCP, as any client asks it: one tool call, one text block."""
 
+import http.client
 import json
 import re
 import time
@@ -9,7 +10,7 @@ from pathlib import Path
 from bench.scores import Place
 from bench.talk.server import Answer, Server, ServerFailed
 
-__all__ = ["ask_mcp"]
+__all__ = ["ask_mcp", "greet"]
 
 _VERSION = "2025-11-25"
 _SOURCE = re.compile(r"^- (?P<path>.+?):(?P<start>\d+)(?:-(?P<end>\d+))? \((?P<status>[^)]*)\)$")
@@ -23,6 +24,24 @@ def ask_mcp(server: Server, question: str, tree: Path, *, timeout_s: float = 600
     Raises:
         ServerFailed: there was no answer.
     """
+    session = greet(server)
+    arguments = {"question": question, "cwd": str(tree), "timeout": timeout_s}
+    began = time.perf_counter()
+    result = session.call("tools/call", {"name": "ask_live_memory", "arguments": arguments})
+    elapsed = time.perf_counter() - began
+    content = result.get("content")
+    text = "".join(part.get("text", "") for part in content) if isinstance(content, list) else ""
+    if result.get("isError") or not text:
+        raise ServerFailed(f"no answer: {text[:300]}")
+    return parsed(text, elapsed)
+
+
+def greet(server: Server) -> "_Session":
+    """Open a session, as any client does first.
+
+    Raises:
+        ServerFailed: there was no reply.
+    """
     session = _Session(server)
     session.call(
         "initialize",
@@ -33,15 +52,7 @@ def ask_mcp(server: Server, question: str, tree: Path, *, timeout_s: float = 600
         },
     )
     session.tell("notifications/initialized")
-    arguments = {"question": question, "cwd": str(tree), "timeout": timeout_s}
-    began = time.perf_counter()
-    result = session.call("tools/call", {"name": "ask_live_memory", "arguments": arguments})
-    elapsed = time.perf_counter() - began
-    content = result.get("content")
-    text = "".join(part.get("text", "") for part in content) if isinstance(content, list) else ""
-    if result.get("isError") or not text:
-        raise ServerFailed(f"no answer: {text[:300]}")
-    return parsed(text, elapsed)
+    return session
 
 
 def parsed(text: str, elapsed_s: float) -> Answer:
@@ -77,6 +88,18 @@ class _Session:
                 result: dict[str, object] = value["result"]  # type: ignore[assignment]  # just looked
                 return result
         raise ServerFailed(f"{method}: {status} {body[:300]!r}")
+
+    def leave(self) -> None:
+        """End the session, as a client does that takes its leave."""
+        self._server.request("DELETE", "/mcp", headers=self._headers)
+
+    def listen(self) -> http.client.HTTPConnection:
+        """A stream for what the server has to say; open until it is closed."""
+        connection = http.client.HTTPConnection(self._server.host, self._server.port, timeout=30)
+        sent = {**self._headers, "Authorization": f"Bearer {self._server.token}"}
+        connection.request("GET", "/mcp", headers={**sent, "Accept": "text/event-stream"})
+        connection.getresponse()
+        return connection
 
     def tell(self, method: str) -> None:
         message = {"jsonrpc": "2.0", "method": method}

@@ -17,6 +17,8 @@ from bench.scores import Place
 __all__ = ["Answer", "Server", "ServerFailed", "ask_http", "existing", "running"]
 
 _START_S, _STOP_S = 30.0, 20.0
+# Starts are timed too.
+_LOOK_EVERY_S = 0.005
 # A first question on a large repository waits for its index.
 _LONGEST_S = 900.0
 _FOREIGN = ("LIVE_MEMORY", "ANTHROPIC", "OPENAI", "DEEPSEEK", "CLAUDE")
@@ -46,6 +48,7 @@ class Server:
     host: str
     port: int
     token: str = field(repr=False)
+    pid: int | None = None
 
     def request(
         self,
@@ -176,13 +179,13 @@ def _once_it_answers(process: subprocess.Popen[bytes], port: int, folder: Path) 
     until, token = time.monotonic() + _START_S, folder / "data" / "token"
     while time.monotonic() < until and process.poll() is None:
         if token.is_file() and (shown := token.read_text().strip()):
-            server = Server("127.0.0.1", port, shown)
+            server = Server("127.0.0.1", port, shown, process.pid)
             try:
                 if server.request("GET", "/health")[0] == 200:
                     return server
             except OSError:
                 pass
-        time.sleep(0.05)
+        time.sleep(_LOOK_EVERY_S)
     said = (folder / "log").read_text(errors="replace")[-600:]
     raise ServerFailed(f"the server did not come up: {said}")
 

@@ -168,8 +168,9 @@ def test_a_reader_sees_numbered_lines_fences_and_notes() -> None:
     view = bench("model.in_view")
     prompt = (
         "=== file app/a.py (version 1), lines 3-4 of 9\n"
-        "    3| LIMIT = 1\n"
-        "    4| def open_it(x):\n"
+        "3|LIMIT = 1\n"
+        "|def open_it(x):\n"
+        "=== evidence\n"
         "     | `Box` (app/b.py:7-9): a box\n"
         "     |   - line 8: `LIMIT = 2`\n"
         "     | app/c.py:20-21\n"

@@ -1,0 +1,1 @@
+"""Parts of the suite `overhead`: each measures one thing and says what it skipped."""
