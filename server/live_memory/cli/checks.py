@@ -22,6 +22,8 @@ __all__ = ["Check", "Verdict", "of_installation", "of_plugin", "of_server"]
 
 _GRAMMARS = ("python", "javascript", "typescript", "go", "rust")
 _HOST_S = 20.0
+# What older kernels allow a user; editors and build tools take their share of it.
+_LEAST_LIMITS = {"max_user_watches": 8_192, "max_user_instances": 128}
 _LEAST_FREE_BYTES = 200 * 1024 * 1024
 
 
@@ -50,6 +52,7 @@ def of_installation(settings: Settings) -> Iterator[Check]:
     yield _program("git", "git", fix="install git; without it history cannot be asked about")
     yield _full_text_search()
     yield _grammars()
+    yield _watching(settings)
     yield _data_folder(settings.data_dir)
     yield _token(settings.data_dir)
 
@@ -72,9 +75,15 @@ def of_server(settings: Settings) -> Iterator[Check]:
         yield Check("version", Verdict.OK, __version__)
     else:
         found = f"the server is {server.version}, this command is {__version__}"
-        yield Check("version", Verdict.WARN, found, "live-memory stop && live-memory start")
-    for reason in health(server).reasons:
-        yield Check("health", Verdict.WARN, reason, f"see {settings.data_dir / 'server.log'}")
+        # A server that somebody looks after is never replaced by itself.
+        fix = "live-memory stop && live-memory start; of a service: restart it"
+        yield Check("version", Verdict.WARN, found, fix)
+    said = health(server)
+    for reason in said.reasons:
+        log = settings.data_dir / (settings.log_file or "server.log")
+        yield Check("health", Verdict.WARN, reason, f"see {log}")
+    for note in said.notes:
+        yield Check("watching", Verdict.WARN, note, "answers are as true; changes show a bit later")
 
 
 def of_plugin(settings: Settings) -> Iterator[Check]:
@@ -142,6 +151,28 @@ def _grammars() -> Check:
         fix = "pip install 'live-memory[syntax]'; other outlines are by regular expression"
         return Check("syntax", Verdict.WARN, f"not installed: {', '.join(missing)}", fix)
     return Check("syntax", Verdict.OK, ", ".join(_GRAMMARS))
+
+
+def _watching(settings: Settings) -> Check:
+    if not settings.watch:
+        return Check("watching", Verdict.OK, "setting 'watch' is off")
+    if not importlib.util.find_spec("watchdog"):
+        return Check("watching", Verdict.WARN, "not installed", "pip install watchdog")
+    limits = {name: _limit(name) for name in _LEAST_LIMITS}
+    found = ", ".join(f"{name} {limit}" for name, limit in limits.items() if limit is not None)
+    low = [name for name, limit in limits.items() if limit and limit < _LEAST_LIMITS[name]]
+    if low:
+        raised = " ".join(f"fs.inotify.{name}={_LEAST_LIMITS[name]}" for name in low)
+        return Check("watching", Verdict.WARN, found, f"sudo sysctl {raised}")
+    return Check("watching", Verdict.OK, found or "by this system's own means")
+
+
+def _limit(name: str) -> int | None:
+    """A limit of inotify for this user; nothing where there is none."""
+    try:
+        return int(Path("/proc/sys/fs/inotify", name).read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None
 
 
 def _data_folder(folder: Path) -> Check:

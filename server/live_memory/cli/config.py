@@ -42,7 +42,7 @@ def show(configuration: Configuration, *, as_json: bool = False) -> None:
         return
     width = max(map(len, values))
     for name, value in values.items():
-        shown = "-" if value in (None, {}) else value
+        shown = "-" if value in (None, {}, []) else value
         click.echo(f"{name:<{width}}  {shown}  ({configuration.sources[name]})")
     click.echo(f"\nThe file is {config_file()}.")
 

@@ -41,10 +41,11 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """`ok`, or `degraded` with the reasons in words for a person."""
+    """`ok`, or `degraded` with the reasons in words for a person; notes are no reason for it."""
 
     status: str
     reasons: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
 
 def find(settings: Settings) -> Server:
@@ -84,10 +85,7 @@ def health(server: Server) -> Health:
         Failure: the server failed or went away.
     """
     said = get(server, "/health")
-    reasons = said.get("reasons")
-    return Health(
-        str(said.get("status")), tuple(map(str, reasons)) if isinstance(reasons, list) else ()
-    )
+    return Health(str(said.get("status")), _texts(said, "reasons"), _texts(said, "notes"))
 
 
 def get(server: Server, path: str, **query: str) -> dict[str, object]:
@@ -118,6 +116,11 @@ def stream(
         Failure: the server refused, failed or went away.
     """
     return _lines(server, "POST", path, body=body, timeout_s=timeout_s)
+
+
+def _texts(said: Mapping[str, object], name: str) -> tuple[str, ...]:
+    found = said.get(name)
+    return tuple(map(str, found)) if isinstance(found, list) else ()
 
 
 def _token(settings: Settings) -> str | None:

@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 import click
 
+from live_memory.cli.checking.delivery import of_delivery
 from live_memory.cli.checks import Check, Verdict, of_installation, of_plugin, of_server
 from live_memory.cli.failure import ExitCode
 from live_memory.cli.options import configured, json_option
@@ -16,6 +17,7 @@ __all__ = ["doctor"]
 _CHECKS: tuple[Callable[[Settings], Iterator[Check]], ...] = (
     of_installation,
     of_server,
+    of_delivery,
     of_plugin,
 )
 

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 import click
 
 from live_memory.cli.failure import ExitCode, Failure
-from live_memory.cli.launcher import ensure_running
 from live_memory.cli.options import load_configuration
+from live_memory.cli.running.launcher import ensure_running
 from live_memory.core.errors import InvalidRequest
 
 __all__ = ["headers"]

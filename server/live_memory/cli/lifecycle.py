@@ -1,17 +1,15 @@
 """`start`, `status` and `stop`."""
 
 import json
-import os
-import signal
-import time
 from pathlib import Path
 
 import click
 
 from live_memory.cli.connection import Server, find, health
 from live_memory.cli.failure import ExitCode, Failure
-from live_memory.cli.launcher import ensure_running
 from live_memory.cli.options import configured, json_option
+from live_memory.cli.running.launcher import ensure_running
+from live_memory.cli.running.stopping import stop as end
 from live_memory.settings import Configuration, Settings
 
 __all__ = ["plugin_folder", "start", "status", "stop"]
@@ -20,7 +18,6 @@ __all__ = ["plugin_folder", "start", "status", "stop"]
 _START_S = 30.0
 # The server saves for at most 5 s and closes workspaces for at most 2 s.
 _STOP_S = 15.0
-_LOOK_EVERY_S = 0.05
 
 
 @click.command()
@@ -66,7 +63,7 @@ def stop(configuration: Configuration, *, as_json: bool) -> None:
             raise
         click.echo(json.dumps({"stopped": False}) if as_json else "no server runs")
         return
-    _end(server, configuration.settings)
+    end(server, configuration.settings, within_s=_STOP_S)
     click.echo(json.dumps({"stopped": True, "pid": server.pid}) if as_json else "stopped")
 
 
@@ -97,37 +94,3 @@ def _form(server: Server, settings: Settings) -> dict[str, object]:
         "reasons": list(now.reasons),
         "data_dir": str(settings.data_dir),
     }
-
-
-def _end(server: Server, settings: Settings) -> None:
-    """Ask the process to end and wait until nobody answers for it."""
-    try:
-        os.kill(server.pid, signal.SIGTERM)
-    except ProcessLookupError:
-        return
-    except PermissionError as problem:
-        raise Failure(
-            f"process {server.pid} belongs to another user", code=ExitCode.FAILED, kind="auth"
-        ) from problem
-    until = time.monotonic() + _STOP_S
-    while time.monotonic() < until:
-        if not _is_alive(server.pid):
-            return
-        time.sleep(_LOOK_EVERY_S)
-    raise Failure(
-        f"process {server.pid} was asked to stop and still runs: see '{settings.data_dir}'",
-        code=ExitCode.FAILED,
-        kind="timeout",
-    )
-
-
-def _is_alive(pid: int) -> bool:
-    """Whether the process still runs; one that only waits to be reaped has ended."""
-    try:
-        os.kill(pid, 0)
-        state = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True  # no /proc here, or it went just now: the next look tells
-    return not state.rpartition(")")[2].lstrip().startswith("Z")

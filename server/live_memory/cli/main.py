@@ -24,9 +24,11 @@ _COMMANDS = {
     "status": "lifecycle",
     "stats": "memory",
     "empty": "memory",
+    "facts": "facts",
     "config": "config",
     "doctor": "doctor",
     "stop": "lifecycle",
+    "service": "service.command",
     "serve": "serve",
     "headers": "headers",
 }
@@ -36,9 +38,11 @@ _SHORT = {
     "status": "Say whether the server runs, and where.",
     "stats": "Show what is remembered about a workspace.",
     "empty": "Forget a workspace.",
+    "facts": "List what was distilled, say why, pin or forget.",
     "config": "Show the settings in force.",
     "doctor": "Check the installation and name the fix for what is wrong.",
     "stop": "Stop the server.",
+    "service": "Let the machine start the server and keep it running.",
     "serve": "Run the server in the foreground.",
 }
 

@@ -3,29 +3,32 @@
 The order matters: the lock before the port, the port before anything that takes long.
 """
 
-import fcntl
+import functools
 import gc
 import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import closing, suppress
 from pathlib import Path
 
 import anyio
 import click
 
 from live_memory import __version__
+from live_memory.cli.running.lock import FileLock
+from live_memory.cli.running.mode import Mode
+from live_memory.cli.running.replacing import take_over
 from live_memory.core.errors import InvalidRequest
 from live_memory.settings import Configuration, Settings, config_file, load
 from live_memory.web import identity as known
 from live_memory.web.hosting.limits import published_limits
-from live_memory.web.hosting.logs import log_to_stderr
-from live_memory.web.hosting.server import host_app, listen
+from live_memory.web.hosting.logs import log_to
+from live_memory.web.hosting.server import Leaving, host_app, listen
 from live_memory.web.identity import Identity, RunningServer
 from live_memory.web.token import ensure_data_dir, ensure_token, read_token
-from live_memory.wiring import build_app
+from live_memory.wiring import build_app, open_log
 
 __all__ = ["command", "serve"]
 
@@ -39,22 +42,35 @@ _FOR_THE_FIRST_S = 5.0
 @click.option("--host", help="Address to listen on; only this machine's loopback is accepted.")
 @click.option("--port", type=int, help="TCP port to listen on.")
 @click.option("--data-dir", type=click.Path(path_type=Path), help="Folder that holds everything.")
+@click.option("--log-file", type=click.Path(path_type=Path), help="Where lines are logged.")
 @click.option("--log-level", help="debug, info, warning or error.")
+@click.option(
+    "--mode",
+    type=click.Choice([mode.value for mode in Mode]),
+    default=Mode.FOREGROUND.value,
+    help="Who looks after it: you, nobody (then it ends when it is not needed), or a service.",
+)
+@click.option("--idle-exit-s", type=int, help="Seconds of quiet after which it ends; 0 is never.")
 @click.option("--print-limits", is_flag=True, help="Print every published limit as JSON and stop.")
-def command(*, print_limits: bool, **flags: object) -> None:
+def command(*, print_limits: bool, mode: str, **flags: object) -> None:
     """Run the server in the foreground."""
     if print_limits:
-        limits = {**published_limits(), "file_bytes": Settings().max_file_bytes}
+        defaults = Settings()
+        limits = {
+            **published_limits(),
+            "file_bytes": defaults.max_file_bytes,
+            "idle_exit_s": defaults.idle_exit_s,
+        }
         click.echo(json.dumps(limits, indent=2))
         return
     try:
-        sys.exit(serve(lambda: load(flags, os.environ, config_file())))
+        sys.exit(serve(lambda: load(flags, os.environ, config_file()), mode=Mode(mode)))
     except InvalidRequest as problem:
         _say(str(problem))
         sys.exit(_REFUSED)
 
 
-def serve(read: Callable[[], Configuration]) -> int:
+def serve(read: Callable[[], Configuration], *, mode: Mode = Mode.FOREGROUND) -> int:
     """Serve until told to stop; the exit code says why it ended (product.md 2.4).
 
     Raises:
@@ -73,15 +89,24 @@ def serve(read: Callable[[], Configuration]) -> int:
         )
         return _REFUSED
     ensure_data_dir(settings.data_dir)
-    with _lock(settings.data_dir) as is_locked:
-        if not is_locked:
-            return _already_running(settings, host)
+    if mode is Mode.SERVICE:
+        take_over(settings)
+    with FileLock(settings.data_dir / "lock") as lock:
+        ended = _turn(lock, settings, host)
+        if ended is not None:
+            return ended
+        lock.note(f"{os.getpid()} {settings.port}\n")
         token = ensure_token(settings.data_dir)
-        return _serve_locked(configuration, host, token=token, reread=read)
+        return _serve_locked(configuration, host, token=token, mode=mode, reread=read)
 
 
 def _serve_locked(
-    configuration: Configuration, host: str, *, token: str, reread: Callable[[], Configuration]
+    configuration: Configuration,
+    host: str,
+    *,
+    token: str,
+    mode: Mode,
+    reread: Callable[[], Configuration],
 ) -> int:
     settings = configuration.settings
     listener = listen(host, settings.port)
@@ -92,58 +117,54 @@ def _serve_locked(
         _say(f"port {settings.port} is held by another program ({listener}): set another port")
         return _PORT_TAKEN
     with closing(listener):
-        log_to_stderr(settings.log_level)
-        known.publish(
-            settings.data_dir, RunningServer(host, settings.port, os.getpid(), __version__)
-        )
+        log = open_log(settings)
+        log_to(log, settings.log_level)
+        here = RunningServer(host, settings.port, os.getpid(), __version__, mode)
+        known.publish(settings.data_dir, here)
         # Thousands of classes are made while importing, and not one of them is garbage: without
         # collections in between, the port opens and MCP answers a tenth earlier.
         gc.disable()
         try:
             identity = Identity(token, settings.port, os.getpid())
             app = build_app(
-                configuration, identity=identity, reread=reread, all_imported=_collect_again
+                configuration,
+                identity=identity,
+                log=log,
+                reread=reread,
+                all_imported=_collect_again,
             )
-            return anyio.run(host_app, app, listener)
+            leaving = Leaving(_quiet_s(configuration, mode), say=_say)
+            return anyio.run(functools.partial(host_app, app, listener, leaving=leaving))
         finally:
             known.withdraw(settings.data_dir)
 
 
-@contextmanager
-def _lock(data_dir: Path) -> Iterator[bool]:
-    """Hold the data folder for life; the kernel lets go of it however the process ends.
+def _turn(lock: FileLock, settings: Settings, host: str) -> int | None:
+    """Wait until the data folder is ours alone; else the exit code of a start that is not needed.
 
-    Raises:
-        InvalidRequest: the lock file cannot be opened.
+    Whoever holds it serves, or soon does, or is about to end.
     """
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        descriptor = os.open(data_dir / "lock", flags, 0o600)
-    except OSError as problem:
-        raise InvalidRequest(f"lock file of '{data_dir}': {problem.strerror}") from None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield True
-    except BlockingIOError:
-        yield False
-    finally:
-        os.close(descriptor)
-
-
-def _already_running(settings: Settings, host: str) -> int:
-    """Another process holds the data folder: fine if it serves, or soon does, where we would."""
     until = time.monotonic() + _FOR_THE_FIRST_S
     while time.monotonic() < until:
-        with suppress(InvalidRequest):
-            token, there = read_token(settings.data_dir), known.published(settings.data_dir)
-            if known.is_ours(host, settings.port, token=token):
-                return _found(settings, there)
-            if there and known.is_ours(there.host, there.port, token=token):
-                _say(f"data folder '{settings.data_dir}' is served on port {there.port} already")
-                return _LOCKED
+        is_held = lock.take()
+        ended = _served(settings, host)
+        if ended is not None or is_held:
+            return ended
         time.sleep(0.1)
     _say(f"data folder '{settings.data_dir}' is locked by a process that does not answer")
     return _LOCKED
+
+
+def _served(settings: Settings, host: str) -> int | None:
+    """How a start ends where the data folder is served; someone may have removed the lock file."""
+    with suppress(InvalidRequest):
+        token, there = read_token(settings.data_dir), known.published(settings.data_dir)
+        if known.is_ours(host, settings.port, token=token):
+            return _found(settings, there)
+        if there and known.is_ours(there.host, there.port, token=token):
+            _say(f"data folder '{settings.data_dir}' is served on port {there.port} already")
+            return _LOCKED
+    return None
 
 
 def _found(settings: Settings, there: RunningServer | None) -> int:
@@ -152,6 +173,12 @@ def _found(settings: Settings, there: RunningServer | None) -> int:
         return _LOCKED
     _say(f"already running on port {settings.port}")
     return 0
+
+
+def _quiet_s(configuration: Configuration, mode: Mode) -> float | None:
+    """After how much quiet it ends: what others look after stays, unless its own flag says so."""
+    is_asked_for = configuration.sources["idle_exit_s"] == "flag"
+    return configuration.settings.idle_exit_s if mode is Mode.BACKGROUND or is_asked_for else None
 
 
 def _collect_again() -> None:

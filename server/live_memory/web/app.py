@@ -11,7 +11,7 @@ from starlette.types import ASGIApp
 from live_memory.flow.hub import Hub
 from live_memory.flow.ingesting.reception import Reception
 from live_memory.ports import Clock
-from live_memory.web.drain import Drain, Drained
+from live_memory.web.drain import Drain, Drained, StopRoute
 from live_memory.web.guard import Guard
 from live_memory.web.identity import Identity
 from live_memory.web.mount import McpLimits, McpMount
@@ -61,7 +61,11 @@ class App:
             reload=reload,
             reception=reception,
         )
-        self.routes = [*ours.table(), Route("/mcp", self._mcp)]
+        self.routes = [
+            *ours.table(),
+            Route("/v1/stop", StopRoute(self.drain), methods=["POST"]),
+            Route("/mcp", self._mcp),
+        ]
         self._starlette = Starlette(routes=self.routes, lifespan=self._lifespan)
         # `/stats/` is no other name of `/stats`, and a redirect would name the host back.
         self._starlette.router.redirect_slashes = False

@@ -4,14 +4,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import anyio
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from live_memory.core.asking.answer import Answer, Question
+from live_memory.core.errors import InvalidRequest
 from live_memory.flow.hub import Hub
 from live_memory.flow.progress import Progress
 from live_memory.ports import WorkspaceIdentity
+from live_memory.web.errors import problem_of
+from live_memory.web.guard import has_token
+from live_memory.web.requests import json_object
 
-__all__ = ["STOP_GRACE_S", "Drain", "Drained"]
+__all__ = ["STOP_GRACE_S", "Drain", "Drained", "StopRoute"]
 
 # What a question may still take when the server is told to stop.
 STOP_GRACE_S = 5.0
@@ -20,13 +26,16 @@ _TO_SEND_S = 0.2
 
 
 class Drain:
-    """Counts questions in flight and holds every request's cancel scope."""
+    """Counts questions in flight, holds each request's cancel scope, and knows when it is quiet."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
         self._questions = 0
         self._requests: set[anyio.CancelScope] = set()
+        self._clients = 0
+        self._spoke_at = float("-inf")
         self._something_ended = anyio.Event()
+        self._asked_to_stop = anyio.Event()
 
     @property
     def questions_in_flight(self) -> int:
@@ -50,15 +59,39 @@ class Drain:
             self._note_end()
 
     @contextmanager
-    def request(self) -> Iterator[anyio.CancelScope]:
-        """Let a request be ended by `finish`."""
+    def request(self, *, is_known: bool) -> Iterator[anyio.CancelScope]:
+        """Let a request be ended by `finish`; one that showed the token ends the quiet."""
         with anyio.CancelScope() as scope:
             self._requests.add(scope)
+            self._clients += is_known
             try:
                 yield scope
             finally:
                 self._requests.discard(scope)
+                self._clients -= is_known
+                if is_known:
+                    self._spoke_at = anyio.current_time()
                 self._note_end()
+
+    async def quiet(self, for_s: float) -> None:
+        """Wait until no client has spoken for so long; an open stream is a client that may."""
+        self._spoke_at = max(self._spoke_at, anyio.current_time())
+        while True:
+            left_s = self._spoke_at + for_s - anyio.current_time()
+            if self._clients:
+                await self._something_ended.wait()
+            elif left_s > 0:
+                await anyio.sleep(left_s)
+            else:
+                return
+
+    def ask_to_stop(self) -> None:
+        """Make whoever waits for it stop the server."""
+        self._asked_to_stop.set()
+
+    async def asked_to_stop(self) -> None:
+        """Wait until someone who may do so asks the server to stop."""
+        await self._asked_to_stop.wait()
 
     async def finish(self) -> None:
         """Wait for the questions in flight, then end every request that is left."""
@@ -89,7 +122,7 @@ class Drained:
             await self._app(scope, receive, send)
             return
         reply = _Reply(send)
-        with self._drain.request() as request:
+        with self._drain.request(is_known=has_token(scope)) as request:
             await self._app(scope, receive, reply)
         if request.cancelled_caught:
             await reply.end()
@@ -115,3 +148,41 @@ class _Reply:
             await self._send({"type": "http.response.start", "status": 503, "headers": []})
         if not self._is_complete:
             await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+class StopRoute:
+    """`POST /v1/stop`: says whether the server stops, at once or where no question is in flight.
+
+    Whoever has the token may ask. A process id says less: in a container it is another process.
+    """
+
+    def __init__(self, drain: Drain) -> None:
+        self._drain = drain
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Reply, then let the server stop."""
+        reply = await self._reply(Request(scope, receive))
+        await reply(scope, receive, send)
+
+    async def _reply(self, request: Request) -> Response:
+        try:
+            # A newer client may say more; it must not be refused for that (cases C07).
+            is_patient = _is_patient((await json_object(request)).get("when"))
+        except InvalidRequest as error:
+            problem = problem_of(error)
+            return Response(problem.body(), problem.status, media_type="application/json")
+        is_busy = is_patient and self._drain.questions_in_flight > 0
+        if not is_busy:
+            self._drain.ask_to_stop()
+        return JSONResponse({"stopping": not is_busy})
+
+
+def _is_patient(when: object) -> bool:
+    """Whether questions in flight come first.
+
+    Raises:
+        InvalidRequest: it does not say when.
+    """
+    if when not in ("now", "idle"):
+        raise InvalidRequest('send {"when": "now"} or {"when": "idle"} to stop the server')
+    return when == "idle"

@@ -57,12 +57,16 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class RunningServer:
-    """Where the server of a data folder says that it is; believed only with a proof."""
+    """Where the server of a data folder says that it is; believed only with a proof.
+
+    `mode` says who looks after it: nobody but us (`background`), or whoever started it.
+    """
 
     host: str
     port: int
     pid: int
     version: str
+    mode: str = "unknown"
 
 
 def new_nonce() -> str:
@@ -122,12 +126,12 @@ def published(data_dir: Path) -> RunningServer | None:
         found = _object((data_dir / _NAME).read_bytes()[:_LONGEST_REPLY]) or {}
     except OSError:
         return None
-    host, port, pid, version = (found.get(name) for name in RunningServer.__slots__)
-    if not (isinstance(host, str) and isinstance(version, str)):
+    host, port, pid = found.get("host"), found.get("port"), found.get("pid")
+    if not isinstance(host, str) or type(port) is not int or type(pid) is not int:
         return None
-    if type(port) is not int or type(pid) is not int:
-        return None
-    return RunningServer(host, port, pid, version)
+    # Another version may say less, or more.
+    version, mode = (found.get(name, "unknown") for name in ("version", "mode"))
+    return RunningServer(host, port, pid, str(version), str(mode))
 
 
 def withdraw(data_dir: Path) -> None:

@@ -9,12 +9,15 @@ from starlette.requests import Request
 
 from live_memory.core.asking.answer import Budget, Question
 from live_memory.core.errors import InvalidRequest
+from live_memory.core.memory.ledger import FactId
+from live_memory.core.reading.text import clean
 from live_memory.core.values import Instant
 
 __all__ = [
     "MAX_DEPTH",
     "MAX_VALUES",
     "MOST_EVENTS",
+    "fact_of",
     "folder",
     "json_object",
     "parse_events",
@@ -97,6 +100,18 @@ def folder(cwd: object, project: str | None) -> str:
     if not chosen.startswith("/"):
         raise InvalidRequest("cwd must be an absolute path: send the project's folder from '/' on")
     return chosen
+
+
+def fact_of(fields: Mapping[str, object]) -> FactId:
+    """The fact that a request names.
+
+    Raises:
+        InvalidRequest: it names none.
+    """
+    named = fields.get("id")
+    if not isinstance(named, str) or not named:
+        raise InvalidRequest("id is missing: send the id of a fact, as /v1/facts gives it")
+    return FactId(clean(named))
 
 
 def parse_events(fields: Mapping[str, object]) -> Sequence[Mapping[str, object]]:

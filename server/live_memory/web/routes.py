@@ -20,6 +20,7 @@ from live_memory.web.guard import has_token
 from live_memory.web.identity import Identity
 from live_memory.web.requests import (
     MOST_EVENTS,
+    fact_of,
     folder,
     json_object,
     parse_events,
@@ -30,6 +31,7 @@ from live_memory.web.requests import (
 from live_memory.web.schemas import (
     answered_form,
     entry_form,
+    fact_form,
     spend_form,
     stats_form,
     verdict_form,
@@ -37,12 +39,14 @@ from live_memory.web.schemas import (
 )
 from live_memory.web.streaming import AnswerStream
 
-__all__ = ["MOST_ANSWERS", "MOST_ENTRIES", "Reload", "Routes"]
+__all__ = ["MOST_ANSWERS", "MOST_ENTRIES", "MOST_FACTS", "Reload", "Routes"]
 
 # Answers a reply: some 5 kB each.
 MOST_ANSWERS = 200
 # Entries a timeline: about 200 bytes each.
 MOST_ENTRIES = 1_000
+# Facts a reply: about 400 bytes each.
+MOST_FACTS = 5_000
 
 # Reads the configuration again; gives the name of the model that is used from now on.
 Reload = Callable[[], Awaitable[str | None]]
@@ -78,6 +82,9 @@ class Routes:
             Route("/clear", self._told(Routes.clear), methods=["POST"]),
             Route("/notify", self._told(Routes.notify), methods=["POST"]),
             Route("/v1/answers", self._told(Routes.answers)),
+            Route("/v1/facts", self._told(Routes.facts)),
+            Route("/v1/facts/pin", self._told(Routes.pin), methods=["POST"]),
+            Route("/v1/facts/forget", self._told(Routes.forget_fact), methods=["POST"]),
             Route("/v1/timeline", self._told(Routes.timeline)),
             Route("/v1/models/test", self._told(Routes.test_model), methods=["POST"]),
             Route("/v1/ask", self._told(Routes.ask), methods=["POST"]),
@@ -93,6 +100,8 @@ class Routes:
             "reasons": reasons,
             "version": __version__,
         }
+        if known:
+            found["notes"] = list(self._hub.notes)
         nonce = request.query_params.get("nonce")
         if nonce is not None:
             found |= {"pid": self._identity.pid, "proof": self._identity.proof(nonce)}
@@ -116,8 +125,34 @@ class Routes:
         forms = [entry_form(entry) for entry in entries[:MOST_ENTRIES]]
         return _json({"workspace": workspace_form(workspace), "entries": forms})
 
+    async def facts(self, request: Request) -> ASGIApp:
+        """The ledger's newest facts first, each compared with the disk a moment ago."""
+        cwd = workspace_of(request.query_params, request)
+        workspace, ledger = await self._hub.ledger(cwd)
+        newest = ledger.facts[: -MOST_FACTS - 1 : -1]
+        return _json(
+            {
+                "workspace": workspace_form(workspace),
+                "facts": [fact_form(fact) for fact in newest],
+                "total": len(ledger.facts),
+                "rejected": ledger.rejected,
+            }
+        )
+
+    async def pin(self, request: Request) -> ASGIApp:
+        """Keep one fact in every prompt."""
+        fields = await json_object(request)
+        cwd = workspace_of(fields, request)
+        return _json(fact_form(await self._hub.pin(cwd, fact_of(fields))))
+
+    async def forget_fact(self, request: Request) -> ASGIApp:
+        """Drop one fact for good."""
+        fields = await json_object(request)
+        cwd = workspace_of(fields, request)
+        return _json(fact_form(await self._hub.forget_fact(cwd, fact_of(fields))))
+
     async def notify(self, request: Request) -> ASGIApp:
-        """Take in what a host's hooks say; 202 means accepted, and the work comes after."""
+        """Take in what a host's hooks say; 202 means that it survives a crash."""
         events = parse_events(await json_object(request))
         if len(events) > MOST_EVENTS:
             why = f"more than {MOST_EVENTS} events: send less at once"

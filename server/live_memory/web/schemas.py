@@ -1,5 +1,6 @@
 """What goes over the wire, as JSON values; text is cleaned so that any client can read it."""
 
+from dataclasses import asdict
 from typing import assert_never
 
 from live_memory.core.asking.answer import Answer, Usage
@@ -11,6 +12,7 @@ from live_memory.core.memory.events import (
     NoteWritten,
     QuestionAnswered,
 )
+from live_memory.core.memory.ledger import Fact
 from live_memory.core.memory.window import Entry
 from live_memory.core.reading.text import clean
 from live_memory.flow.companion.probe import Verdict
@@ -20,6 +22,7 @@ from live_memory.ports import WorkspaceIdentity
 __all__ = [
     "answer_form",
     "answered_form",
+    "fact_form",
     "spend_form",
     "stats_form",
     "verdict_form",
@@ -95,10 +98,38 @@ def entry_form(entry: Entry) -> dict[str, object]:
             assert_never(entry.content)
 
 
+def fact_form(fact: Fact) -> dict[str, object]:
+    """A fact with why it is believed: sources, dates, the questions it came from."""
+    return {
+        "id": fact.id,
+        "text": clean(fact.text),
+        "kind": fact.kind.value,
+        "origin": fact.origin.value,
+        "learned_at": fact.learned_at,
+        "since": fact.since,
+        "questions": [clean(question) for question in fact.questions],
+        "pinned": fact.is_pinned,
+        "stale": fact.is_stale,
+        "sources": [
+            {"path": clean(s.path.text), "start": s.start, "end": s.end, "sha": s.sha.hex}
+            for s in fact.sources
+        ],
+    }
+
+
 def stats_form(stats: WorkspaceStats) -> dict[str, object]:
     """A workspace's figures by their names."""
     figures = {name: getattr(stats, name) for name in WorkspaceStats.__dataclass_fields__}
     figures["workspace"] = workspace_form(stats.workspace)
+    last = stats.last_compaction
+    figures["last_compaction"] = None if last is None else asdict(last)
+    watch = stats.watch
+    figures["watch"] = {
+        "state": watch.name,
+        "folders": watch.watched,
+        "wanted": watch.wanted,
+        "problem": watch.problem,
+    }
     figures["problems"] = [clean(problem) for problem in stats.problems]
     return figures
 

@@ -1,5 +1,6 @@
 """`ask`, `stats` and `empty` against a real server."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -106,8 +107,8 @@ def test_everything_can_be_emptied_at_once(running: Shell, project: Path, everyt
 def test_figures_are_a_table_that_people_can_read(running: Shell, project: Path) -> None:
     done = running.run("stats", "--cwd", str(project))
 
-    assert f"workspace root  {project}\n" in done.out
-    assert "window limit    128,000\n" in done.out
+    assert re.search(rf"^workspace root +{re.escape(str(project))}$", done.out, re.MULTILINE)
+    assert re.search(r"^window limit +[0-9]+,000$", done.out, re.MULTILINE)
 
 
 def test_a_terminal_that_knows_few_characters_still_gets_the_answer(

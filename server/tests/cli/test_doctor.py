@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,58 @@ def test_a_degraded_server_s_own_reasons_are_shown(shell: Shell, tmp_path: Path)
     assert "warn  health" in doctor.out
     assert "live-memory doctor" not in doctor.out
     assert "status degraded\n- " in status.out
+
+
+def test_a_hook_is_tried_out_and_nothing_of_it_stays(running: Shell) -> None:
+    """An event goes the whole way: the plugin's own script, the proof, the spool's door, memory."""
+    done = running.run("doctor", environ=_NO_HOST)
+
+    assert re.search(r"^ok +hook +an event came through in \d+ ms$", done.out, re.MULTILINE), done
+    assert re.search(r"^ok +spool +empty$", done.out, re.MULTILINE)
+    assert list((running.data_dir / "workspaces").glob("*/snapshot.json")) == []
+
+
+def test_a_server_that_was_killed_leaves_a_file_that_is_named(shell: Shell) -> None:
+    pid = shell.run("start", "--json").json["pid"]
+    assert isinstance(pid, int)
+    os.kill(pid, signal.SIGKILL)
+
+    done = shell.run("doctor", environ=_NO_HOST)
+
+    assert f"warn  server.json  names process {pid} on port {shell.port}" in done.out
+    assert done.code == 0
+
+
+def test_events_that_the_server_does_not_take_are_a_failure(shell: Shell) -> None:
+    shell.run("start")
+    waiting = shell.data_dir / "spool.jsonl"
+    waiting.symlink_to(shell.folder / "elsewhere")
+    (shell.folder / "elsewhere").write_text("{}\n{}\n")
+
+    done = shell.run("doctor", "--json", environ=_NO_HOST)
+
+    (spool,) = [check for check in _checks(done.json) if check["name"] == "spool"]
+    assert (done.code, spool["verdict"]) == (1, "fail")
+    assert spool["found"] == "2 events wait and the server does not take them"
+    assert spool["fix"]
+
+
+@pytest.mark.parametrize(
+    ("said", "verdict"),
+    [
+        ("Live Memory 0.1.0 is being installed for the plugin (making it)", "warn"),
+        ("Live Memory 0.1.0 could not be installed for the plugin: no network", "fail"),
+        ("Live Memory 0.1.0 is installed for the plugin", "ok"),
+    ],
+)
+def test_what_became_of_the_plugin_s_own_environment_is_told(
+    shell: Shell, said: str, verdict: str
+) -> None:
+    (shell.data_dir / "environment").mkdir(parents=True)
+    shell.data_dir.chmod(0o700)
+    (shell.data_dir / "environment/status").write_text(f"{said}\n")
+
+    assert _verdicts(shell)["environment"] == verdict
 
 
 @pytest.mark.parametrize("name", ["data folder", "token"])

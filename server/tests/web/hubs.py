@@ -10,6 +10,7 @@ import anyio
 
 from live_memory.adapters.hosts.claude_code import ClaudeCode
 from live_memory.adapters.hosts.in_memory import InMemorySpool
+from live_memory.adapters.sandbox.in_memory import InMemoryWorktrees
 from live_memory.adapters.snapshots.in_memory import InMemory
 from live_memory.core.asking.answer import Answer, Grounding, Mode, Question
 from live_memory.core.errors import InvalidRequest, LiveMemoryError
@@ -147,7 +148,9 @@ def an_app(hub: Hub | None = None, *, port: int = 7711, limits: McpLimits | None
     identity = Identity(TOKEN, port, os.getpid())
     limits = limits or McpLimits()
     hub = hub or ScriptedHub()
-    reception = Reception(ClaudeCode(), opened=hub.opened, spool=InMemorySpool())
+    reception = Reception(
+        ClaudeCode(), opened=hub.opened, spool=InMemorySpool(), worktrees=InMemoryWorktrees()
+    )
     return App(
         hub,
         identity=identity,

@@ -13,6 +13,8 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
+from live_memory.web.hosting.sending import Joined
+
 __all__ = ["HEAD_DEADLINE_S", "MAX_HEAD_BYTES", "MAX_WAITING_CONNECTIONS", "GuardedProtocol"]
 
 # The head of a request comes in one packet; who needs longer is not a client of ours.
@@ -45,7 +47,7 @@ class GuardedProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start waiting for a request; whoever has waited longest makes room."""
-        super().connection_made(transport)
+        super().connection_made(Joined(transport, self.loop))
         self._expect_head()
         others = (c for c in self.connections if isinstance(c, GuardedProtocol))
         waiting = [(c._waiting_since, c) for c in others if c._waiting_since is not None]

@@ -2,9 +2,15 @@
 
 import json
 import logging
-import sys
+from typing import Protocol
 
-__all__ = ["log_to_stderr"]
+__all__ = ["log_to"]
+
+
+class _Lines(Protocol):
+    def write(self, text: str, /) -> object:
+        """Write a whole line."""
+        ...
 
 
 class _JsonLines(logging.Formatter):
@@ -24,9 +30,9 @@ class _JsonLines(logging.Formatter):
         return json.dumps(fields)
 
 
-def log_to_stderr(level: str) -> None:
+def log_to(lines: _Lines, level: str) -> None:
     """Libraries speak only when something is wrong, unless everything is wanted."""
-    handler = logging.StreamHandler(sys.stderr)
+    handler = logging.StreamHandler(lines)
     handler.setFormatter(_JsonLines())
     quiet = "error" if level == "error" else "warning"
     logging.basicConfig(handlers=[handler], level=("debug" if level == "debug" else quiet).upper())

@@ -3,8 +3,9 @@
 import errno
 import signal
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import anyio
 import uvicorn
@@ -12,8 +13,9 @@ import uvicorn
 from live_memory.core.errors import InvalidRequest
 from live_memory.web.app import App
 from live_memory.web.hosting.connections import GuardedProtocol
+from live_memory.web.hosting.supervisor import tell_supervisor
 
-__all__ = ["Server", "host_app", "listen", "server_for", "stop"]
+__all__ = ["Leaving", "Server", "host_app", "listen", "server_for", "stop"]
 
 _BACKLOG = 128
 # Clients drop idle connections after 4 to 5 s, and must be the first to do so: a request that
@@ -21,6 +23,10 @@ _BACKLOG = 128
 _KEEP_ALIVE_S = 20
 # Every request has been ended by then; this is only for replies on their way out.
 _LAST_REPLIES_S = 1
+
+
+def _nothing(_: str) -> None:
+    """Say nothing."""
 
 
 def listen(host: str, port: int) -> socket.socket | str:
@@ -65,12 +71,26 @@ def server_for(app: App) -> "Server":
     )
 
 
-async def host_app(app: App, listener: socket.socket) -> int:
-    """Serve until a signal; returns the exit code."""
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """When a server ends by itself, and whom it tells: quiet for so long, never by default."""
+
+    after_quiet_s: float | None = None
+    say: Callable[[str], None] = _nothing
+
+
+_NEVER = Leaving()
+
+
+async def host_app(app: App, listener: socket.socket, *, leaving: Leaving = _NEVER) -> int:
+    """Serve until told to stop, or until nobody speaks any more; returns the exit code."""
     server = server_for(app)
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_stop_on_signal, signals, app, server)
+            tasks.start_soon(_stop_when_asked, app, server)
+            if leaving.after_quiet_s:
+                tasks.start_soon(_stop_when_quiet, app, server, leaving)
             await server.serve(sockets=[listener])
             tasks.cancel_scope.cancel()
     return 1 if server.lifespan.error_occurred else 0
@@ -93,9 +113,32 @@ class Server(uvicorn.Server):
         """Leave signals to us: the library ends the process before we could tidy up."""
         yield
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Say to whoever supervises us that requests are answered."""
+        await super().startup(sockets=sockets)
+        if self.started:
+            tell_supervisor("READY=1")
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Say that we end on our own terms."""
+        tell_supervisor("STOPPING=1")
+        await super().shutdown(sockets=sockets)
+
     async def on_tick(self, counter: int) -> bool:
         """Stop when the hub is gone: a server that only looks alive helps nobody."""
         return await super().on_tick(counter) or self.lifespan.error_occurred
+
+
+async def _stop_when_asked(app: App, server: Server) -> None:
+    await app.drain.asked_to_stop()
+    await stop(app, server)
+
+
+async def _stop_when_quiet(app: App, server: Server, leaving: Leaving) -> None:
+    assert leaving.after_quiet_s is not None
+    await app.drain.quiet(leaving.after_quiet_s)
+    leaving.say(f"nobody spoke for {leaving.after_quiet_s:g} s: ends until it is needed again")
+    await stop(app, server)
 
 
 async def _stop_on_signal(signals: AsyncIterator[signal.Signals], app: App, server: Server) -> None:

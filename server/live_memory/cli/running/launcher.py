@@ -11,10 +11,11 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from live_memory.cli.connection import Server, find
 from live_memory.cli.failure import ExitCode, Failure
+from live_memory.cli.running.lock import FileLock
+from live_memory.cli.running.mode import Mode
+from live_memory.cli.running.replacing import is_outdated, make_way
 from live_memory.core.errors import InvalidRequest
 from live_memory.settings import Configuration, Settings
 from live_memory.web.token import ensure_data_dir
@@ -41,7 +42,7 @@ def ensure_running(configuration: Configuration, *, within_s: float = _WITHIN_S)
     # Another caller's server that is just coming up looks like a stranger: only the holder of the
     # lock may conclude that it is one.
     server = _running(settings)
-    if server is None:
+    if server is None or is_outdated(server, settings):
         server = _alone(configuration, until=until)
     if server.port != settings.port and configuration.sources["port"] != "default":
         raise Failure(
@@ -78,20 +79,26 @@ def _alone(configuration: Configuration, *, until: float) -> Server:
     settings = configuration.settings
     ensure_data_dir(settings.data_dir)
     left_s = max(0.0, until - time.monotonic())
-    try:
-        with FileLock(settings.data_dir / _LOCK_NAME, timeout=left_s, mode=0o600):
-            try:
-                return find(settings)
-            except Failure as problem:
-                if problem.code != ExitCode.UNREACHABLE:
-                    raise
+    with FileLock(settings.data_dir / _LOCK_NAME) as lock:
+        if not lock.take(within_s=left_s):
+            raise _too_slow(settings.data_dir)
+        try:
+            server = find(settings)
+        except Failure as problem:
+            if problem.code != ExitCode.UNREACHABLE:
+                raise
+        else:
+            # One that has to finish a question stays; the next session asks again.
+            if not is_outdated(server, settings) or not make_way(
+                server, settings, within_s=until - time.monotonic()
+            ):
+                return server
+        try:
             return _start(configuration, until=until)
-    except Timeout as problem:
-        raise _too_slow(settings.data_dir) from problem
-    except OSError as problem:
-        raise InvalidRequest(
-            f"data folder '{settings.data_dir}' cannot be used: {problem.strerror}"
-        ) from problem
+        except OSError as problem:
+            raise InvalidRequest(
+                f"data folder '{settings.data_dir}' cannot be used: {problem.strerror}"
+            ) from problem
 
 
 def _start(configuration: Configuration, *, until: float) -> Server:
@@ -118,11 +125,22 @@ def _spawn(configuration: Configuration) -> "subprocess.Popen[bytes]":
     ]
     # Absolute, because the server's working folder is another.
     flags.append(f"--data-dir={settings.data_dir.absolute()}")
+    if settings.log_file is None:
+        # What it writes to standard error, it bounds from then on.
+        flags.append(f"--log-file={LOG_NAME}")
     log = _open_log(settings.data_dir / LOG_NAME)
     try:
         return subprocess.Popen(  # noqa: S603 - our own interpreter, flags checked by settings
             # -P: a workspace that holds a folder `live_memory` must not be able to run it.
-            [sys.executable, "-P", "-m", "live_memory", "serve", *flags],
+            [
+                sys.executable,
+                "-P",
+                "-m",
+                "live_memory",
+                "serve",
+                f"--mode={Mode.BACKGROUND}",
+                *flags,
+            ],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

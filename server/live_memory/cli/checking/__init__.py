@@ -1,0 +1,1 @@
+"""What `doctor` tries out, beyond what it looks at."""

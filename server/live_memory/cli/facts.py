@@ -1,0 +1,127 @@
+"""`facts`: what was distilled from the codebase, why it is believed, and how to drop it."""
+
+import datetime
+import json
+from collections.abc import Mapping, Sequence
+
+import click
+
+from live_memory.cli.connection import Server, find, get, post
+from live_memory.cli.failure import ExitCode, Failure
+from live_memory.cli.options import absolute, configured, cwd_option, json_option
+from live_memory.settings import Configuration
+
+__all__ = ["facts"]
+
+Form = Mapping[str, object]
+
+# A commit is named by so many digits, as git does it.
+_COMMIT_DIGITS = 10
+
+
+@click.group()
+def facts() -> None:
+    """List the facts of a workspace, say why one is believed, pin or forget it."""
+
+
+@facts.command("list")
+@click.option("--stale", is_flag=True, help="Only facts whose source has changed.")
+@cwd_option
+@json_option
+@configured
+def list_(configuration: Configuration, *, stale: bool, cwd: str, as_json: bool) -> None:
+    """List the newest facts first."""
+    reply = get(find(configuration.settings), "/v1/facts", cwd=absolute(cwd))
+    found = [fact for fact in _forms(reply, "facts") if fact["stale"] or not stale]
+    if as_json:
+        click.echo(json.dumps({**reply, "facts": found}))
+        return
+    for fact in found:
+        click.echo(_line(fact))
+    if not found:
+        click.echo("no facts yet: they are made when the window is compacted")
+
+
+@facts.command()
+@click.argument("fact_id", metavar="ID")
+@cwd_option
+@json_option
+@configured
+def why(configuration: Configuration, *, fact_id: str, cwd: str, as_json: bool) -> None:
+    """Say what a fact rests on: sources, dates, the questions it came from."""
+    fact = _named(find(configuration.settings), fact_id, absolute(cwd))
+    click.echo(json.dumps(fact) if as_json else _reasons(fact))
+
+
+@facts.command()
+@click.argument("fact_id", metavar="ID")
+@cwd_option
+@json_option
+@configured
+def pin(configuration: Configuration, *, fact_id: str, cwd: str, as_json: bool) -> None:
+    """Keep a fact in view."""
+    _change(configuration, "pin", fact_id, cwd=absolute(cwd), as_json=as_json)
+
+
+@facts.command()
+@click.argument("fact_id", metavar="ID")
+@cwd_option
+@json_option
+@configured
+def forget(configuration: Configuration, *, fact_id: str, cwd: str, as_json: bool) -> None:
+    """Drop a fact for good: it is not learned again by itself."""
+    _change(configuration, "forget", fact_id, cwd=absolute(cwd), as_json=as_json)
+
+
+def _change(
+    configuration: Configuration, verb: str, fact_id: str, *, cwd: str, as_json: bool
+) -> None:
+    server = find(configuration.settings)
+    full = str(_named(server, fact_id, cwd)["id"])
+    fact = post(server, f"/v1/facts/{verb}", {"cwd": cwd, "id": full})
+    past = {"pin": "pinned", "forget": "forgot"}[verb]
+    click.echo(json.dumps(fact) if as_json else f"{past} {_line(fact)}")
+
+
+def _named(server: Server, fact_id: str, cwd: str) -> Form:
+    """The one fact whose id begins so."""
+    known = _forms(get(server, "/v1/facts", cwd=cwd), "facts")
+    found = [fact for fact in known if str(fact["id"]).startswith(fact_id)]
+    if len(found) == 1:
+        return found[0]
+    how_many = f"{len(found)} facts begin" if found else "no fact begins"
+    raise Failure(
+        f"{how_many} with {fact_id!r}: `live-memory facts list` names them",
+        code=ExitCode.REFUSED,
+        kind="invalid",
+    )
+
+
+def _line(fact: Form) -> str:
+    marks = "".join(f" [{mark}]" for mark in ("pinned", "stale") if fact[mark])
+    places = ", ".join(_place(source) for source in _forms(fact, "sources"))
+    return f"{str(fact['id'])[:8]}{marks} {fact['text']} ({places})"
+
+
+def _reasons(fact: Form) -> str:
+    learned = datetime.datetime.fromtimestamp(float(str(fact["learned_at"])), datetime.UTC)
+    lines = [_line(fact), f"kind       {fact['kind']}", f"learned    {learned:%Y-%m-%d %H:%M} UTC"]
+    how = {"summary": "a model's summary, checked against its sources", "rule": "by rule"}
+    lines.append(f"from       {how.get(str(fact['origin']), fact['origin'])}")
+    if fact["since"]:
+        lines.append(f"true since {str(fact['since'])[:_COMMIT_DIGITS]}")
+    for source in _forms(fact, "sources"):
+        state = "changed since" if fact["stale"] else "unchanged"
+        lines.append(f"source     {_place(source)} ({state})")
+    questions = fact["questions"] if isinstance(fact["questions"], list) else []
+    lines += [f"asked in   {question}" for question in questions]
+    return "\n".join(lines)
+
+
+def _place(source: Form) -> str:
+    return f"{source['path']}:{source['start']}-{source['end']}"
+
+
+def _forms(reply: Form, name: str) -> Sequence[Form]:
+    found = reply.get(name)
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []

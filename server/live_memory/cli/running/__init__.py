@@ -1,0 +1,1 @@
+"""Whether the server runs: started, found, replaced and stopped from the command line."""
