@@ -4,7 +4,8 @@ A pass lists the workspace, compares signatures with what the index knows, and r
 indexes only what differs. A pass that fails or is cancelled keeps the batches that are in.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import anyio
@@ -15,6 +16,7 @@ from live_memory.core.reading.observation import FileRead, ListedFile, Observati
 from live_memory.core.reading.redaction import Redactor
 from live_memory.core.signals import IndexRefreshed
 from live_memory.core.values import RelPath, StatSignature, WorkspaceKey
+from live_memory.flow.evidence.desk import Shelf
 from live_memory.ports import EvidenceIndex, Sandbox, SignalSink
 
 __all__ = ["IndexState", "Indexer"]
@@ -22,6 +24,8 @@ __all__ = ["IndexState", "Indexer"]
 # Files a batch: small enough to answer a question from a half-built index and to lose little when
 # cancelled, large enough that a transaction a batch costs nothing.
 _BATCH = 100
+# How often an index that is not kept is tried on disk again (S46: whole again within 10 s).
+_RETRY_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,8 @@ class IndexState:
 class Indexer:
     """Owner of one workspace's index; everyone else waits for `caught_up`.
 
-    `signatures` are those of the last listing; `not_kept` says why the index is in memory only.
+    `shelf` opens the files that the index names. `signatures` are those of the last listing;
+    `not_kept` says why the index is in memory only; `reopen` opens the one on disk again.
     """
 
     def __init__(
@@ -55,9 +60,11 @@ class Indexer:
         self._redactor = redactor
         self._sandbox = sandbox
         self.index = index
+        self.shelf = Shelf(sandbox, redactor=redactor, max_bytes=max_file_bytes)
         self._spare = spare
         self._signals = signals
         self.not_kept: str | None = None
+        self.reopen: Callable[[], Awaitable[EvidenceIndex]] | None = None
         self._max_file_bytes = max_file_bytes
         self._wanted = anyio.Event()
         self._next_pass_done = anyio.Event()
@@ -67,7 +74,11 @@ class Indexer:
     async def run(self) -> None:
         """Make a pass whenever somebody waits for one, until cancelled."""
         while True:
-            await self._wanted.wait()
+            with anyio.move_on_after(math.inf if self.not_kept is None else _RETRY_S) as waiting:
+                await self._wanted.wait()
+            if waiting.cancelled_caught:
+                await self._keep_again()
+                continue
             self._wanted, done = anyio.Event(), self._next_pass_done
             self._next_pass_done = anyio.Event()
             try:
@@ -96,24 +107,45 @@ class Indexer:
             await old.aclose()
             await self.once()
 
+    async def _keep_again(self) -> None:
+        """Go back to the index on disk, where it takes everything again."""
+        if self.reopen is None:
+            return
+        before = self.state
+        try:
+            on_disk = await self.reopen()
+        except StoreUnavailable:
+            return
+        try:
+            await self._bring_up_to_date(on_disk)
+        except LiveMemoryError:
+            self.state = before
+            await on_disk.aclose()
+        else:
+            in_memory, self.index, self.not_kept = self.index, on_disk, None
+            await in_memory.aclose()
+
     async def once(self) -> None:
         """Make one pass now; only the owner may.
 
         Raises:
             LiveMemoryError: the workspace cannot be listed, or the index cannot be written.
         """
+        await self._bring_up_to_date(self.index)
+
+    async def _bring_up_to_date(self, index: EvidenceIndex) -> None:
         started = anyio.current_time()
         listing = await self._sandbox.list()
-        known = await self.index.known()
+        known = await index.known()
         self.signatures = {file.path: file.signature for file in listing.files}
         files = [f for f in listing.files if refusal_of_name(f.path) is None]
         gone = known.keys() - {f.path for f in files}
         changed = [f for f in files if known.get(f.path) != f.signature]
         self.state = IndexState(len(files), len(changed), listing.is_cut)
         if gone:
-            await self.index.update((), textless={}, gone=gone)
+            await index.update((), textless={}, gone=gone)
         for start in range(0, len(changed), _BATCH):
-            await self._take_in(changed[start : start + _BATCH])
+            await self._take_in(changed[start : start + _BATCH], index)
             waiting = max(0, len(changed) - start - _BATCH)
             self.state = IndexState(len(files), waiting, listing.is_cut)
         if changed or gone:
@@ -121,13 +153,13 @@ class Indexer:
             done = IndexRefreshed(self._workspace, len(files), len(changed), len(gone), elapsed_s)
             self._signals.emit(done)
 
-    async def _take_in(self, files: Sequence[ListedFile]) -> None:
+    async def _take_in(self, files: Sequence[ListedFile], index: EvidenceIndex) -> None:
         names = [f.path.text for f in files]
         reads = await self._sandbox.read(names, max_bytes=self._max_file_bytes)
         observed, textless = await anyio.to_thread.run_sync(
             _sorted_out, files, reads, self._redactor
         )
-        await self.index.update(observed, textless=textless, gone=())
+        await index.update(observed, textless=textless, gone=())
 
 
 def _sorted_out(

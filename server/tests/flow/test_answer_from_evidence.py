@@ -10,8 +10,10 @@ from live_memory.core.asking.answer import Answer, Budget, CitationStatus, Groun
 from live_memory.core.asking.reply import render
 from live_memory.core.evidence.question import terms_of
 from live_memory.core.reading.observation import FileRead, Skipped
+from live_memory.core.reading.redaction import DEFAULT
 from live_memory.core.values import ContentHash, Instant, RelPath
 from live_memory.flow.answer_from_evidence import answer_from_evidence
+from live_memory.flow.evidence.desk import Shelf
 from live_memory.ports import EvidenceIndex
 from tests.support.observing import observed
 
@@ -77,7 +79,8 @@ async def _ask(
     sandbox: InMemorySandbox, index: EvidenceIndex, text: str, *, tokens: int = 1500
 ) -> Answer:
     question = Question(text, Instant(0.0), Budget(answer_tokens=tokens))
-    return await answer_from_evidence(question, sandbox=sandbox, index=index)
+    shelf = Shelf(sandbox, redactor=DEFAULT, max_bytes=256 * 1024)
+    return await answer_from_evidence(question, shelf=shelf, index=index)
 
 
 async def _answer(text: str, world: dict[str, str] = WORLD, *, tokens: int = 1500) -> Answer:

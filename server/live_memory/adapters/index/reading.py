@@ -15,6 +15,7 @@ from live_memory.core.values import ContentHash, RelPath, StatSignature
 __all__ = ["File", "Holdings", "definitions_named", "holdings", "known", "outline_of", "postings"]
 
 _KINDS = {kind.value: kind for kind in DefinitionKind}
+_MOST_OUTLINES = 1_000  # some ten megabytes
 _SPAN = "file, name, kind, start, end, signature"
 
 
@@ -36,8 +37,10 @@ class Holdings:
 
     generation: int
     files: Mapping[int, File]
+    numbers: Mapping[RelPath, int]  # of the files
     collection: Collection
     has_gone: bool  # some units belong to versions of files that are gone
+    outlines: dict[int, Sequence[Definition]]  # those that were asked for, by file
 
     def place(self, unit: int) -> Place:
         """The lines of a live unit."""
@@ -78,7 +81,10 @@ def holdings(db: sqlite3.Connection, before: Holdings | None) -> Holdings:
     live = len(owners) - owners.count(0)
     collection = Collection(owners, sizes, live, sum(sizes) / max(1, live))
     has_gone = live + 1 < len(owners)  # no unit has number 0
-    return Holdings(counters["generation"], files, collection, has_gone)
+    paths = {file.path: number for number, file in files.items()}
+    # A version of a file has a number of its own, so an outline never changes.
+    outlines = {} if before is None else {n: o for n, o in before.outlines.items() if n in files}
+    return Holdings(counters["generation"], files, paths, collection, has_gone, outlines)
 
 
 def postings(db: sqlite3.Connection, held: Holdings, terms: Terms) -> Iterator[Posting]:
@@ -120,11 +126,15 @@ def definitions_named(
 
 def outline_of(db: sqlite3.Connection, held: Holdings, file: int) -> Sequence[Definition]:
     """The definitions of a file, in order."""
-    rows = db.execute(
-        f"SELECT {_SPAN} FROM definition WHERE file = ? ORDER BY ordinal",  # noqa: S608
-        (file,),
-    )
-    return [_definition(held, row) for row in rows]
+    if file not in held.outlines:
+        if len(held.outlines) >= _MOST_OUTLINES:
+            held.outlines.clear()
+        rows = db.execute(
+            f"SELECT {_SPAN} FROM definition WHERE file = ? ORDER BY ordinal",  # noqa: S608
+            (file,),
+        )
+        held.outlines[file] = tuple(_definition(held, row) for row in rows)
+    return held.outlines[file]
 
 
 def uses_of(db: sqlite3.Connection, held: Holdings, name: str) -> Sequence[Place]:

@@ -1,10 +1,13 @@
 """One search: words, then names, then files, by the rules of `core.evidence`."""
 
+import heapq
 import sqlite3
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from live_memory.adapters.index.reading import (
+    File,
     Holdings,
     definitions_named,
     outline_of,
@@ -33,14 +36,42 @@ def search(db: sqlite3.Connection, held: Holdings, terms: Terms, *, limit: int) 
     for unit, share in named.items():
         scores[unit] = scores.get(unit, 0.0) + share * top * ranking.NAME_SHARE
     files = ranking.file_scores(scores, owners)
-    leaning = ranking.leaning_of(terms)
-    factors = {file: ranking.factor(held.files[file].path, leaning) for file in files}
-    totals = {file: files[file] * factors[file] for file in files}
+    factors = _factors(held, files, ranking.leaning_of(terms), limit=limit)
+    totals = {file: files[file] * value for file, value in factors.items()}
     best = sorted(totals, key=lambda file: (-totals[file], held.files[file].path))[:limit]
-    ranked = tuple(RankedFile(held.files[f].path, held.files[f].sha, totals[f]) for f in best)
+    ranked = tuple(_ranked(held.files[file], totals[file], found) for file in best)
     units = _units(db, held, scores, {file: factors[file] for file in best})
     worth = {posting.word: ranking.worth(held.collection, posting) for posting in found}
     return Candidates(ranked, units, worth)
+
+
+def _ranked(file: File, total: float, found: Sequence[ranking.Posting]) -> RankedFile:
+    following = file.first_unit + len(file.starts)
+    words = (posting.word for posting in found if _has(posting, file.first_unit, following))
+    return RankedFile(file.path, file.sha, total, frozenset(words))
+
+
+def _has(posting: ranking.Posting, first: int, following: int) -> bool:
+    """Whether a word occurs in these units; units are numbered in the order they came in."""
+    at = bisect_left(posting.units, first)
+    return at < len(posting.units) and posting.units[at] < following
+
+
+def _factors(
+    held: Holdings, scores: Mapping[int, float], leaning: ranking.Leaning, *, limit: int
+) -> Mapping[int, float]:
+    """What speaks for and against the files that can still be among the best `limit`."""
+    most = ranking.most_factor(leaning)
+    found: dict[int, float] = {}
+    best: list[float] = []  # a heap of the best totals so far
+    for file in sorted(scores, key=scores.__getitem__, reverse=True):
+        if len(best) == limit and scores[file] * most < best[0]:
+            break
+        found[file] = ranking.factor(held.files[file].path, leaning)
+        heapq.heappush(best, scores[file] * found[file])
+        if len(best) > limit:
+            heapq.heappop(best)
+    return found
 
 
 def _units(

@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
+from types import MappingProxyType
 from typing import Self, TypeVar
 
 import anyio.to_thread
@@ -39,6 +40,7 @@ class SqliteIndex:
         self._file = file
         self._reader, self._writer = reader, writer
         self._held: reading.Holdings | None = None
+        self._known: tuple[int, Mapping[RelPath, StatSignature]] | None = None
         self._repair = Lock()
 
     @classmethod
@@ -59,7 +61,13 @@ class SqliteIndex:
 
     async def known(self) -> Mapping[RelPath, StatSignature]:
         """Every file that was offered, also those that gave no text, as it was then."""
-        return await self._ask(lambda db, _held: reading.known(db))
+
+        def find(db: sqlite3.Connection, held: reading.Holdings) -> Mapping[RelPath, StatSignature]:
+            if self._known is None or self._known[0] != held.generation:
+                self._known = held.generation, MappingProxyType(reading.known(db))
+            return self._known[1]
+
+        return await self._ask(find)
 
     async def update(
         self,
@@ -99,8 +107,8 @@ class SqliteIndex:
         """The definitions in a file, in order."""
 
         def find(db: sqlite3.Connection, held: reading.Holdings) -> Sequence[Definition]:
-            number = next((f.id for f in held.files.values() if f.path == path), None)
-            return () if number is None else tuple(reading.outline_of(db, held, number))
+            number = held.numbers.get(path)
+            return () if number is None else reading.outline_of(db, held, number)
 
         return await self._ask(find)
 
@@ -137,7 +145,7 @@ class SqliteIndex:
             if not isinstance(problem, Damaged):
                 raise problem
             self._close()
-            self._held = None
+            self._held = self._known = None
             if self._file is None:
                 self._reader = self._writer = open_memory()
             else:

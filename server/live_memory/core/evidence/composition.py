@@ -11,7 +11,7 @@ from live_memory.core.evidence.places import (
     Place,
     RankedUnit,
 )
-from live_memory.core.evidence.snippets import dedented, shown
+from live_memory.core.evidence.snippets import excerpt, shown
 from live_memory.core.evidence.support import Standing, Support
 from live_memory.core.values import RelPath
 
@@ -20,7 +20,7 @@ __all__ = ["Composed", "compose", "nothing"]
 # Measured on code and English by four tokenizers: 2.6 to 3.1.
 _CHARACTERS_A_TOKEN = 2.8
 _MOST_SNIPPETS = 12
-_SNIPPET_LINES = 12
+_SNIPPET_LINES = 10
 _MOST_FILES, _LEAD_SNIPPETS, _NEAREST = 10, 2, 3
 _SOURCE_LINE = 50  # what one line of "Sources" takes in the reply
 
@@ -93,8 +93,9 @@ def _snippets(subjects: Sequence[Definition], evidence: Evidence) -> Iterator[tu
     lead = [unit for unit in evidence.units if unit.definition in subjects[:1]][:_LEAD_SNIPPETS]
     for unit in dict.fromkeys([*lead, *evidence.units]):
         file = evidence.files[unit.place.path]
-        place = shown(file, unit, evidence.candidates.worth, most=_SNIPPET_LINES)
-        yield place, f"{place}{_owner(unit, ' in')}\n```\n{dedented(file.lines, place)}\n```"
+        numbers = shown(file, unit, evidence.candidates.worth, most=_SNIPPET_LINES)
+        place = Place(file.path, numbers[0], numbers[-1])
+        yield place, f"{place}{_owner(unit, ' in')}\n```\n{excerpt(file.lines, numbers)}\n```"
 
 
 def _owner(unit: RankedUnit, joint: str) -> str:

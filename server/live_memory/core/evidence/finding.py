@@ -19,7 +19,7 @@ from live_memory.core.evidence.uses import Use, is_definition_of, is_import
 from live_memory.core.evidence.words import base_name
 from live_memory.core.values import RelPath
 
-__all__ = ["Finding", "Saying", "say", "say_uses", "subjects"]
+__all__ = ["Finding", "Saying", "say", "say_uses", "say_way", "subjects"]
 
 _MOST_SUBJECTS = 3
 _LEAD_LINES, _OTHER_LINES = 3, 1
@@ -107,6 +107,17 @@ def say_uses(
         rows.append("Imported at " + ", ".join(str(use.place) for use in imports))
     places = [use.place for use in [*calls[:_LISTED_USES], *imports]]
     return Saying("\n".join(rows), (*places, *(definition.place for definition in heads)))
+
+
+def say_way(way: Sequence[tuple[Use, Definition]], files: Files) -> Saying:
+    """Say how calls lead from one definition to another, step by step."""
+    first, last = way[0][0].within, way[-1][1]
+    begin = f"`{first.name}`" if first else str(way[0][0].place)
+    calls = "1 call" if len(way) == 1 else f"{len(way)} calls"
+    rows = [f"From {begin} to `{last.name}` in {calls}:"]
+    rows += [f"{at}. {_used(use, files)}" for at, (use, _) in enumerate(way, 1)]
+    rows.append(f"{len(way) + 1}. {_introduced(last, files)}")
+    return Saying("\n".join(rows), (*(use.place for use, _ in way), last.place))
 
 
 def _counted(name: str, calls: Sequence[Use], unopened: int) -> str:

@@ -80,9 +80,12 @@ class RankedUnit:
 
 @dataclass(frozen=True, slots=True)
 class RankedFile:
+    """A file, and which words of the question it holds."""
+
     path: RelPath
     sha: ContentHash
     score: float
+    words: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)

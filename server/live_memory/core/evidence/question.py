@@ -14,7 +14,7 @@ from live_memory.core.evidence.words import (
     unique,
 )
 
-__all__ = ["asked_for_uses", "terms_of"]
+__all__ = ["asked_for_a_way", "asked_for_uses", "terms_of"]
 
 # Words of English and words for asking about code: they are everywhere and point nowhere.
 _ENGLISH = """
@@ -56,6 +56,19 @@ _ASKS_FOR_USES = (
         re.IGNORECASE,
     ),
 )
+_START, _END = _NAME.replace("<name>", "<start>"), _NAME.replace("<name>", "<end>")
+_ASKS_FOR_A_WAY = (
+    re.compile(
+        rf"\b(?:from|between)\s+(?:the\s+)?{_START}(?:\s.{{0,60}}?)?\s(?:to|into|until|and)\s+"
+        rf"(?:the\s+)?{_END}",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        rf"\bhow\s+(?:does|do|is|are)\s+(?:an?\s+|the\s+)?{_START}\s(?:.{{0,60}}?\s)?"
+        rf"(?:reach|get\s+to|end\s+up\s+in|lead\s+to|arrive\s+at|call|invoke)\s+(?:the\s+)?{_END}",
+        re.IGNORECASE,
+    ),
+)
 # A question of several lines is an issue or a log: its first line says what it is about.
 _LONG, _HEADLINE_COUNTS = 300, 3
 _MOST_TERMS = 120
@@ -82,6 +95,15 @@ def asked_for_uses(question: str) -> str | None:
         found = pattern.search(question)
         if found and stem(found["name"].lower()) not in _STOPWORDS:
             return found["name"]
+    return None
+
+
+def asked_for_a_way(question: str) -> tuple[str, str] | None:
+    """The names of where a way through the code begins and ends, if that is the question."""
+    for pattern in _ASKS_FOR_A_WAY:
+        found = pattern.search(question)
+        if found:
+            return found["start"], found["end"]
     return None
 
 

@@ -4,6 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import mul
 
 from live_memory.core.evidence.places import Terms
 from live_memory.core.evidence.shapes import is_code
@@ -19,6 +20,7 @@ __all__ = [
     "file_scores",
     "is_test",
     "leaning_of",
+    "most_factor",
     "name_bonus",
     "unit_scores",
     "worth",
@@ -112,13 +114,13 @@ def leaning_of(terms: Terms) -> Leaning:
 
 def file_scores(values: Mapping[int, float], owners: Sequence[int]) -> dict[int, float]:
     """Add up the best places of each file."""
-    best: dict[int, list[float]] = {}
+    best: dict[int, list[float]] = defaultdict(list)
     for unit, value in values.items():
-        best.setdefault(owners[unit], []).append(value)
+        best[owners[unit]].append(value)
     totals = {}
     for file, scores in best.items():
         scores.sort(reverse=True)
-        totals[file] = sum(share * value for share, value in zip(_PLACES, scores, strict=False))
+        totals[file] = sum(map(mul, _PLACES, scores))
     return totals
 
 
@@ -133,6 +135,11 @@ def factor(path: RelPath, leaning: Leaning) -> float:
         value *= _NAMED_FACTOR
     own = set(tokens(path.name.partition(".")[0]))
     return value * (1 + _BASENAME_BONUS * len(own & leaning.words) / max(1, len(own)))
+
+
+def most_factor(leaning: Leaning) -> float:
+    """What no factor for this leaning is above."""
+    return (_NAMED_FACTOR if leaning.paths else 1.0) * (1 + _BASENAME_BONUS)
 
 
 def name_bonus(sharing: int) -> float:

@@ -8,15 +8,13 @@ from live_memory.core.evidence.outline import head_end, indent_of
 from live_memory.core.evidence.places import Definition, OpenedFile, Place, RankedUnit
 from live_memory.core.evidence.words import tokens
 
-__all__ = ["dedented", "key_lines", "quoted", "shown"]
+__all__ = ["excerpt", "key_lines", "quoted", "shown"]
 
 # Lines that say nothing of what happens.
 _SILENT = re.compile(r"^\s*(?:@|import\b|from\b.*\bimport\b|[\])}\s;,]*$)")
 _LINT = re.compile(r"\s*(?:#\s*(?:type:|noqa|pragma|pylint)|//\s*(?:nolint|eslint)).*$")
 _LONGEST_QUOTE = 150
-# Documentation says what code does in the question's words; the code itself is what to show.
-_SPOKEN_SHARE = 0.5
-_HEAD_REACH = 4  # lines that a window may grow upwards to begin where its statement begins
+_LEFT_OUT = "…"
 
 
 def key_lines(
@@ -32,7 +30,7 @@ def key_lines(
     Lines `besides` which they are chosen were said already.
     """
     place = definition.place
-    first = min(head_end(file.lines, place.start - 1) + 1, place.end)
+    first = head_end(file.lines, place.start - 1) + 1
     silent = spoken_lines(file.lines, place.start, place.end).union(besides)
     valued = [
         (_worth(file.lines[number - 1], worth), number)
@@ -52,29 +50,36 @@ def quoted(file: OpenedFile, number: int) -> str:
     return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE].rstrip()}…"
 
 
-def shown(file: OpenedFile, unit: RankedUnit, worth: Mapping[str, float], *, most: int) -> Place:
-    """The stretch of a unit, at most so many lines, that is worth most."""
-    place = unit.place
-    start, end = _trimmed(file.lines, place)
-    if end - start < most:
-        return Place(place.path, start, end)
+def shown(
+    file: OpenedFile, unit: RankedUnit, worth: Mapping[str, float], *, most: int
+) -> tuple[int, ...]:
+    """The numbers of at most so many lines of a unit: the stretch worth most.
+
+    Lines that say nothing by themselves are passed over where there are others: blank ones, and
+    what the authors say, which repeats the question's words and not what happens.
+    """
+    start, end = _trimmed(file.lines, unit.place)
     above = unit.definition.place.start if unit.definition else start
     spoken = spoken_lines(file.lines, min(above, start), end)
-    values = [
-        _worth(file.lines[number - 1], worth) * (_SPOKEN_SHARE if number in spoken else 1)
-        for number in range(start, end + 1)
-    ]
-    sums = [sum(values[at : at + most]) for at in range(len(values) - most + 1)]
-    at = start + max(range(len(sums)), key=lambda index: (sums[index], -index))
-    first = _statement_start(file.lines, at, start, most)
-    return Place(place.path, *_trimmed(file.lines, Place(place.path, first, first + most - 1)))
+    telling = [n for n in range(start, end + 1) if file.lines[n - 1].strip()]
+    telling = [n for n in telling if n not in spoken] or telling or [start]
+    values = [_worth(file.lines[number - 1], worth) for number in telling]
+    sums = [sum(values[at : at + most]) for at in range(max(1, len(values) - most + 1))]
+    at = max(range(len(sums)), key=lambda index: (sums[index], -index))
+    return tuple(telling[at : at + most])
 
 
-def dedented(lines: Sequence[str], place: Place) -> str:
-    """The text of a place with its common indentation taken off."""
-    rows = lines[place.start - 1 : place.end]
-    common = min((indent_of(row) for row in rows if row.strip()), default=0)
-    return "\n".join(_cut_indent(row, common) for row in rows)
+def excerpt(lines: Sequence[str], numbers: Sequence[int]) -> str:
+    """These lines without their common indentation; a mark stands where words are left out."""
+    common = min((indent_of(lines[n - 1]) for n in numbers if lines[n - 1].strip()), default=0)
+    rows: list[str] = []
+    before = numbers[0] - 1
+    for number in numbers:
+        if any(line.strip() for line in lines[before : number - 1]):
+            rows.append(_LEFT_OUT)
+        rows.append(_cut_indent(lines[number - 1], common))
+        before = number
+    return "\n".join(rows)
 
 
 def _worth(line: str, worth: Mapping[str, float]) -> float:
@@ -90,16 +95,6 @@ def _opener(lines: Sequence[str], number: int) -> str | None:
             head = lines[above].strip()
             return head if head.endswith(("(", "[")) else None
     return None
-
-
-def _statement_start(lines: Sequence[str], at: int, first: int, size: int) -> int:
-    """Up to the line that is no deeper than any in the window, if it is near."""
-    rows = lines[at - 1 : at - 1 + size]
-    shallow = min((indent_of(row) for row in rows if row.strip()), default=0)
-    for number in range(at, max(first, at - _HEAD_REACH) - 1, -1):
-        if lines[number - 1].strip() and indent_of(lines[number - 1]) <= shallow:
-            return number
-    return at
 
 
 def _trimmed(lines: Sequence[str], place: Place) -> tuple[int, int]:

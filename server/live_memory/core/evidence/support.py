@@ -1,11 +1,12 @@
 """Whether what was found is about the question at all, and what of it is nowhere to be found."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 
-from live_memory.core.evidence.places import Evidence, OpenedFile, Terms
-from live_memory.core.evidence.words import base_name, tokens, unique, vocabulary, words_of
+from live_memory.core.evidence.places import Evidence, RankedFile, Terms
+from live_memory.core.evidence.words import base_name, tokens, unique, words_of
 
 __all__ = ["Standing", "Support", "support"]
 
@@ -15,6 +16,14 @@ __all__ = ["Standing", "Support", "support"]
 _SHORT_QUESTION, _SHORT_ENOUGH = 6, 0.45
 _LONG_ENOUGH, _LONG_SOME = 0.3, 0.15
 _FILES_JUDGED = 3
+
+
+# What follows one of these is a thing, not what is done with it, unless it ends as a participle. Of
+# 18 short questions about something absent, in lower case, this tells 13, of 16 others none; in
+# long questions it also finds adjectives that no code has.
+_THING = "a an the any our this that these those is are was were do does did"
+_BEFORE_A_THING = frozenset(_THING.split())
+_PARTICIPLES = ("ed", "ing")
 
 
 class Standing(StrEnum):
@@ -39,13 +48,15 @@ def support(question: str, terms: Terms, evidence: Evidence) -> Support:
     worth = evidence.candidates.worth
     rarest = max(worth.values(), default=1.0)
     asked = sum(worth.get(word, rarest * weight) for word, weight in terms.weights)
-    share = max(
-        (_held(file, worth) / asked for file in evidence.best[:_FILES_JUDGED] if asked), default=0.0
-    )
+    opened = [file for file in evidence.candidates.files if file.path in evidence.files]
+    held = max((_held(file, worth) for file in opened[:_FILES_JUDGED]), default=0.0)
+    share = held / asked if asked else 0.0
     standing = _standing(share, len(terms.weights))
     words = words_of(question)
     # Every question has words that no code has; one that is written as a name should be there.
     written = [word for at, word in enumerate(words) if at and word[0].isupper()]
+    if len(terms.weights) <= _SHORT_QUESTION:
+        written += _things(words)
     named = [*terms.names, *(words if standing is Standing.NONE else written)]
     absent = {word for word, _ in terms.weights if word not in worth}
     weighed = {word for word, _ in terms.weights}
@@ -56,6 +67,11 @@ def support(question: str, terms: Terms, evidence: Evidence) -> Support:
     )
 
 
+def _things(words: Sequence[str]) -> list[str]:
+    pairs = ((before.lower(), word) for before, word in pairwise(words))
+    return [w for before, w in pairs if before in _BEFORE_A_THING and not w.endswith(_PARTICIPLES)]
+
+
 def _standing(share: float, words: int) -> Standing:
     if words <= _SHORT_QUESTION:
         return Standing.ENOUGH if share >= _SHORT_ENOUGH else Standing.NONE
@@ -64,6 +80,5 @@ def _standing(share: float, words: int) -> Standing:
     return Standing.THIN if share >= _LONG_SOME else Standing.NONE
 
 
-def _held(file: OpenedFile, worth: Mapping[str, float]) -> float:
-    words = vocabulary(file.path.text) | vocabulary("\n".join(file.lines))
-    return sum(value for word, value in worth.items() if word in words)
+def _held(file: RankedFile, worth: Mapping[str, float]) -> float:
+    return sum(worth[word] for word in file.words)

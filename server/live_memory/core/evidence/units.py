@@ -1,6 +1,7 @@
 """A file cut into stretches short enough to show and long enough to mean something."""
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -51,19 +52,17 @@ def cut(lines: Sequence[str], definitions: Sequence[Definition]) -> tuple[Unit, 
 
 
 def enclosing(definitions: Sequence[Definition], line: int) -> Definition | None:
-    """The innermost definition around a line, values aside."""
-    best: Definition | None = None
-    for definition in definitions:
-        if definition.place.start > line:
-            break
+    """The innermost definition around a line, values aside; definitions come in order."""
+    for at in range(bisect_right(definitions, line, key=_start) - 1, -1, -1):
+        definition = definitions[at]
         if line <= definition.place.end and definition.kind is not DefinitionKind.VALUE:
-            best = definition
-    return best
+            return definition
+    return None
 
 
 def weigh(path: RelPath, lines: Sequence[str], unit: Unit) -> Mapping[str, int]:
     """How often each word counts for a unit: its lines, its name, its path."""
-    text = "\n".join(line[:_LONGEST_LINE] for line in lines[unit.start - 1 : unit.end])
+    text = "\n".join([line[:_LONGEST_LINE] for line in lines[unit.start - 1 : unit.end]])
     words = tokens(text)
     if unit.definition is not None:
         words += tokens(unit.definition.name) * _NAME_COUNTS
@@ -78,7 +77,14 @@ def _with_what_is_above(lines: Sequence[str], at: int) -> int:
 
 def _first_line_within(definitions: Sequence[Definition], begin: int, end: int) -> int:
     """The line that tells whose a unit is: where a definition begins in it, else its first."""
-    for definition in definitions:
-        if begin < definition.place.start <= end and definition.kind is not DefinitionKind.VALUE:
+    for at in range(bisect_right(definitions, begin, key=_start), len(definitions)):
+        definition = definitions[at]
+        if definition.place.start > end:
+            break
+        if definition.kind is not DefinitionKind.VALUE:
             return definition.place.start
     return begin + 1
+
+
+def _start(definition: Definition) -> int:
+    return definition.place.start

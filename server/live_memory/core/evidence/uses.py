@@ -15,6 +15,7 @@ from live_memory.core.values import RelPath
 __all__ = [
     "Use",
     "in_reading_order",
+    "is_call_of",
     "is_definition_of",
     "is_import",
     "names_on",
@@ -28,8 +29,10 @@ _IMPORT = re.compile(
     r"\s*(?:import\b|from\s+[\w.]+\s+import\b|export\b.*\bfrom\b|(?:pub\s+)?use\s+\w|"
     r"#\s*include\b|(?:(?:const|let|var)\s[^=]*=\s*)?require(?:_relative)?\b)"
 )
+_IMPORT_BEGINS = frozenset("ifepu#clvr")
 _STRING = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`")
 _MENTION = re.compile(r"((?:\w+(?:\([^()]*\))?\.)*)\b([A-Za-z_$][\w$]*)(\()?")
+_OWN = ("", "self.", "this.", "cls.")
 # A property of Python is named again where it is set.
 _NAMED_AGAIN = re.compile(r"^\s*@\w+\.(?:setter|getter|deleter)\b")
 _LONGEST_LINE = 1_000  # longer ones are data
@@ -47,7 +50,7 @@ class Use:
 
 def is_import(line: str) -> bool:
     """Whether a line brings in names from elsewhere."""
-    return _IMPORT.match(line) is not None
+    return line.lstrip()[:1] in _IMPORT_BEGINS and _IMPORT.match(line) is not None
 
 
 def names_used(lines: Sequence[str]) -> Iterator[tuple[str, int]]:
@@ -55,13 +58,13 @@ def names_used(lines: Sequence[str]) -> Iterator[tuple[str, int]]:
     for number, line in enumerate(lines, 1):
         if len(line) > _LONGEST_LINE:
             continue
+        found = _USE.findall(line)
+        if not found:
+            continue
         imports = is_import(line)
-        seen = set()
-        for name, call in _USE.findall(line):
-            is_telling = imports or call or "_" in name or not name.islower()
-            if is_telling and name not in seen:
-                seen.add(name)
-                yield name, number
+        telling = [n for n, call in found if imports or call or "_" in n or not n.islower()]
+        for name in dict.fromkeys(telling):
+            yield name, number
 
 
 def in_reading_order(
@@ -107,7 +110,22 @@ def names_on(lines: Sequence[str]) -> Iterator[tuple[str, bool]]:
         for found in _MENTION.finditer(_unquoted(line)):
             owner, name, call = found.groups()
             if len(name) > 2 and (call or is_compound(name) or name.isupper()):
-                yield name, owner in ("", "self.", "this.", "cls.")
+                yield name, owner in _OWN
+
+
+def is_call_of(line: str, called: Definition) -> bool:
+    """Whether a line calls that definition and not, as far as names tell, one of another object.
+
+    A name of one word says too little on an object that is not called like its owner.
+    """
+    *owners, own = re.split(r"\W+", called.name.rstrip("?!"))
+    for owner, name, call in _MENTION.findall(_unquoted(line)):
+        if name == own and call:
+            on = owner.removesuffix(".").rpartition(".")[2].lower()
+            is_near = owner in _OWN or (bool(owners) and on == owners[-1].lower())
+            if is_near or is_compound(name):
+                return True
+    return False
 
 
 def is_definition_of(file: OpenedFile, definition: Definition) -> bool:

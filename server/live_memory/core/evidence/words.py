@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import chain
 from typing import TypeVar
 
 __all__ = [
@@ -73,10 +74,7 @@ def words_of(text: str) -> list[str]:
 
 def tokens(text: str) -> list[str]:
     """Every word whole and in its parts, stemmed, in order."""
-    found: list[str] = []
-    for word in _WORD.findall(text):
-        found += tokens_of_word(word)
-    return found
+    return list(chain.from_iterable(map(tokens_of_word, _WORD.findall(text))))
 
 
 def vocabulary(text: str) -> set[str]:

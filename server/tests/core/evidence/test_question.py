@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.core.evidence.question import asked_for_uses, terms_of
+from live_memory.core.evidence.question import asked_for_a_way, asked_for_uses, terms_of
 
 
 def _weights(question: str) -> dict[str, float]:
@@ -84,9 +84,39 @@ def test_other_questions_ask_for_no_callers(question: str) -> None:
     assert asked_for_uses(question) is None
 
 
+@pytest.mark.parametrize(
+    ("question", "ends"),
+    [
+        (
+            "How does a request get from wsgi_app to dispatch_request?",
+            ("wsgi_app", "dispatch_request"),
+        ),
+        (
+            "trace the path from `Flask.run` through the server into `wsgi_app`",
+            ("Flask.run", "wsgi_app"),
+        ),
+        ("What lies between ServeHTTP and handleHTTPRequest?", ("ServeHTTP", "handleHTTPRequest")),
+        (
+            "how does full_dispatch_request finally reach save_session",
+            ("full_dispatch_request", "save_session"),
+        ),
+    ],
+)
+def test_a_question_for_a_way_is_known_by_its_two_ends(
+    question: str, ends: tuple[str, str]
+) -> None:
+    assert asked_for_a_way(question) == ends
+
+
+@pytest.mark.parametrize("question", ["Where is it saved?", "from here", "How does it work?"])
+def test_other_questions_ask_for_no_way(question: str) -> None:
+    assert asked_for_a_way(question) is None
+
+
 @given(st.text(max_size=400))
 def test_any_text_is_a_question(question: str) -> None:
     terms = terms_of(question)
     assert all(weight >= 1 for _, weight in terms.weights)
     assert len(terms.names) == len(set(terms.names))
     asked_for_uses(question)
+    asked_for_a_way(question)

@@ -12,6 +12,7 @@ from live_memory.core.evidence.ranking import (
     file_scores,
     is_test,
     leaning_of,
+    most_factor,
     name_bonus,
     unit_scores,
     worth,
@@ -87,3 +88,10 @@ def test_a_file_that_is_named_like_the_question_comes_forward() -> None:
 def test_a_name_that_many_share_tells_less() -> None:
     assert name_bonus(1) == 1
     assert name_bonus(4) == 0.5
+
+
+@given(st.sampled_from(["a.py", "tests/save.py", "docs/save.md", "src/save_cookie.py"]))
+def test_no_file_has_a_factor_above_the_most_there_is(path: str) -> None:
+    for question in ("save cookie", "is save tested?", "what is in src/save_cookie.py?"):
+        leaning = leaning_of(terms_of(question))
+        assert factor(RelPath(path), leaning) <= most_factor(leaning)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from live_memory.core.evidence.outline import outline
 from live_memory.core.evidence.places import OpenedFile, Place, RankedUnit
-from live_memory.core.evidence.snippets import dedented, key_lines, quoted, shown
+from live_memory.core.evidence.snippets import excerpt, key_lines, quoted, shown
 from live_memory.core.values import ContentHash, RelPath
 
 PATH = RelPath("a.py")
@@ -49,35 +49,32 @@ def test_an_argument_is_quoted_with_its_call_and_without_hints_to_linters() -> N
     assert quoted(_opened("x" * 300), 1) == "x" * 150 + "…"
 
 
-def test_the_stretch_shown_is_the_one_worth_most_from_where_its_statement_begins() -> None:
+def test_the_stretch_shown_is_the_one_worth_most_and_passes_over_what_is_only_said() -> None:
     file = _opened(TEXT)
     unit = RankedUnit(Place(PATH, 1, 13), file.outline[0], 1.0)
-    assert shown(file, unit, WORTH, most=99) == Place(PATH, 2, 13)
-    assert shown(file, unit, WORTH, most=4) == Place(PATH, 8, 11)
+    assert shown(file, unit, WORTH, most=99) == (2, 5, 7, 8, 9, 10, 11, 12, 13)
+    assert shown(file, unit, WORTH, most=4) == (8, 9, 10, 11)
     loose = RankedUnit(Place(PATH, 1, 13), None, 1.0)
-    assert shown(file, loose, {}, most=3) == Place(PATH, 2, 4)
+    assert shown(file, loose, {}, most=3) == (2, 5, 7)
 
 
-def test_a_window_grows_up_to_the_head_of_its_block_if_that_is_near() -> None:
-    far = _opened("if a:\n" + "    x()\n" * 9 + "    cookie(\n        cookie\n    )\n")
-    unit = RankedUnit(Place(PATH, 1, 13), None, 1.0)
-    assert shown(far, unit, {"cooki": 1.0}, most=2).start == 11
+def test_where_everything_is_said_it_is_shown() -> None:
+    file = _opened("# cookie\n\n# biscuit\n")
+    assert shown(file, RankedUnit(Place(PATH, 1, 3), None, 1.0), WORTH, most=9) == (1, 3)
+    empty = _opened("\n\n")
+    assert shown(empty, RankedUnit(Place(PATH, 1, 2), None, 1.0), WORTH, most=9) == (2,)
 
 
-def test_a_window_whose_head_is_far_begins_where_it_is_worth_most() -> None:
-    deep = _opened("if a:\n" + "    x(\n" + "        y\n" * 8 + "        cookie\n        z\n")
-    unit = RankedUnit(Place(PATH, 1, 12), None, 1.0)
-    assert shown(deep, unit, {"cooki": 1.0}, most=1) == Place(PATH, 11, 11)
-    ragged = _opened("a\n" + "            y\n" * 7 + "            cookie\n    cookie\n")
-    assert shown(ragged, RankedUnit(Place(PATH, 1, 10), None, 1.0), WORTH, most=2).start == 9
+def test_an_excerpt_loses_common_indentation_and_marks_what_is_left_out() -> None:
+    lines = ["    a", "", "\tb", "    # said", "      c  "]
+    assert excerpt(lines, (1, 3, 5)) == "a\nb\n…\n  c"
+    assert excerpt(lines, (3,)) == "b"
+    assert excerpt([""], (1,)) == ""
 
 
-def test_common_indentation_is_taken_off() -> None:
-    assert dedented(["    a", "", "\tb", "      c  "], Place(PATH, 1, 4)) == "a\n\nb\n  c"
-    assert dedented(["", ""], Place(PATH, 1, 2)) == "\n"
-
-
-lines_of_code = st.lists(st.sampled_from(["", "cookie(", "    cookie", ")", "x"]), min_size=1)
+lines_of_code = st.lists(
+    st.sampled_from(["", "cookie(", "    cookie", ")", "x", "# x"]), min_size=1
+)
 
 
 @given(lines_of_code, st.integers(1, 9), st.data())
@@ -87,6 +84,8 @@ def test_what_is_shown_lies_within_the_unit_and_is_no_longer_than_allowed(
     start = data.draw(st.integers(1, len(lines)))
     end = data.draw(st.integers(start, len(lines)))
     file = OpenedFile(PATH, ContentHash.of(b""), lines, ())
-    place = shown(file, RankedUnit(Place(PATH, start, end), None, 1.0), WORTH, most=most)
-    assert start <= place.start <= place.end <= end
-    assert place.end - place.start < most
+    numbers = shown(file, RankedUnit(Place(PATH, start, end), None, 1.0), WORTH, most=most)
+    assert 1 <= len(numbers) <= most
+    assert start <= numbers[0]
+    assert numbers[-1] <= end
+    assert list(numbers) == sorted(set(numbers))

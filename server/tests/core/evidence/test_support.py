@@ -15,7 +15,8 @@ def _support(question: str, text: str, elsewhere: str = "") -> Support:
     present = {word for word, _ in terms_of(f"{text} {elsewhere}").weights}
     asked = terms_of(question)
     worth = {word: weight for word, weight in asked.weights if word in present}
-    candidates = Candidates((RankedFile(PATH, SHA, 1.0),), (), worth)
+    held = frozenset(word for word, _ in terms_of(text).weights if word in worth)
+    candidates = Candidates((RankedFile(PATH, SHA, 1.0, held),), (), worth)
     files = {PATH: OpenedFile(PATH, SHA, text.splitlines(), ())}
     return support(question, asked, Evidence(candidates, files))
 
@@ -42,6 +43,19 @@ def test_a_name_that_occurs_nowhere_is_named_even_if_the_rest_is_there() -> None
         assert (found.standing, found.unknown) == (Standing.ENOUGH, (name,))
 
 
+@pytest.mark.promise("grounded-or-says-so")
+def test_a_thing_that_occurs_nowhere_is_named_in_lower_case_too() -> None:
+    found = _support("where is the graphql cookie saved?", "save cookie")
+    assert (found.standing, found.unknown) == (Standing.ENOUGH, ("graphql",))
+    found = _support("how are database cookies saved?", "save cookie")
+    assert found.unknown == ("database",)
+
+
+def test_what_is_done_with_a_thing_is_no_name() -> None:
+    found = _support("how are picked cookies saved?", "save cookie")
+    assert (found.standing, found.unknown) == (Standing.ENOUGH, ())
+
+
 def test_a_plain_word_that_no_code_has_is_no_reservation() -> None:
     found = _support("How does it decide to save the cookie session?", "save cookie session")
     assert (found.standing, found.unknown) == (Standing.ENOUGH, ())
@@ -60,6 +74,7 @@ def test_a_question_without_words_has_no_support() -> None:
 
 
 def test_a_ranked_file_that_could_not_be_opened_supports_nothing() -> None:
-    candidates = Candidates((RankedFile(PATH, SHA, 1.0),), (), {"cooki": 1.0})
+    held = frozenset({"cooki"})
+    candidates = Candidates((RankedFile(PATH, SHA, 1.0, held),), (), {"cooki": 1.0})
     found = support("cookie", terms_of("cookie"), Evidence(candidates, {}))
     assert found.standing is Standing.NONE

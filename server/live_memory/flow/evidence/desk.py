@@ -1,0 +1,114 @@
+"""Opens files for questions: current bytes always, redacted once for each version of a file."""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import anyio.to_thread
+
+from live_memory.core.evidence.places import Candidates, Evidence, OpenedFile, Terms
+from live_memory.core.evidence.uses import is_definition_of
+from live_memory.core.reading.admission import observe
+from live_memory.core.reading.observation import FileRead, Observation
+from live_memory.core.reading.redaction import Redactor
+from live_memory.core.values import ContentHash, RelPath
+from live_memory.ports import EvidenceIndex, Sandbox
+
+__all__ = ["Desk", "Shelf"]
+
+# A question opens ten to twenty files of some 15 kB, and much the same ones as those before it: 48
+# unlike questions about sphinx open 4 MB. What is kept takes three times this in memory.
+_KEPT_CHARACTERS = 4_000_000
+# So many bytes are redacted in two milliseconds, faster than a busy pool gives a thread.
+_LITTLE = 16_000
+
+
+class Shelf:
+    """Reads files of one workspace, and keeps what it redacted by the hash of the bytes."""
+
+    def __init__(self, sandbox: Sandbox, *, redactor: Redactor, max_bytes: int) -> None:
+        self._sandbox, self._redactor, self._max_bytes = sandbox, redactor, max_bytes
+        self._kept: OrderedDict[tuple[RelPath, ContentHash], Observation] = OrderedDict()
+        self._size = 0
+
+    async def read(self, paths: Iterable[RelPath]) -> Sequence[Observation]:
+        """Open the files that have text, as they are now."""
+        names = [path.text for path in paths]
+        if not names:
+            return []
+        outcomes = await self._sandbox.read(names, max_bytes=self._max_bytes)
+        reads = [outcome for outcome in outcomes if isinstance(outcome, FileRead)]
+        new = [read for read in reads if (read.path, read.sha) not in self._kept]
+        for seen in await self._observed(new):
+            self._keep(seen)
+        found = [self._taken(read) for read in reads]
+        self._make_room()
+        return [seen for seen in found if seen is not None]
+
+    async def _observed(self, reads: Sequence[FileRead]) -> Sequence[Observation]:
+        if sum(len(read.data) for read in reads) <= _LITTLE:
+            return _observed(reads, self._redactor)
+        return await anyio.to_thread.run_sync(_observed, reads, self._redactor)
+
+    def _taken(self, read: FileRead) -> Observation | None:
+        key = read.path, read.sha
+        seen = self._kept.get(key)
+        if seen is None:
+            return None
+        self._kept.move_to_end(key)
+        return replace(seen, signature=read.signature)
+
+    def _keep(self, seen: Observation) -> None:
+        key = seen.path, seen.sha
+        if key not in self._kept:
+            self._size += len(seen.text.text)
+            self._kept[key] = seen
+
+    def _make_room(self) -> None:
+        while self._size > _KEPT_CHARACTERS:
+            _, dropped = self._kept.popitem(last=False)
+            self._size -= len(dropped.text.text)
+
+
+class Desk:
+    """What is open for one question."""
+
+    def __init__(self, shelf: Shelf, index: EvidenceIndex) -> None:
+        self._shelf, self.index = shelf, index
+        self.files: dict[RelPath, OpenedFile] = {}
+
+    async def look_up(self, terms: Terms, *, limit: int) -> Evidence:
+        """Search and open what was found; once more where the bytes turn out to be others."""
+        candidates = await self.index.search(terms, limit=limit)
+        seen = await self._shelf.read(file.path for file in candidates.files)
+        indexed = {file.path: file.sha for file in candidates.files}
+        changed = [each for each in seen if each.sha != indexed[each.path]]
+        if changed:
+            await self.index.update(changed, textless={}, gone=())
+            candidates = await self.index.search(terms, limit=limit)
+            new = [file.path for file in candidates.files if file.path not in indexed]
+            seen = [*seen, *await self._shelf.read(new)]
+        await self._take_indexed(candidates, seen)
+        return Evidence(candidates, self.files)
+
+    async def open(self, paths: Iterable[RelPath]) -> None:
+        """Open these too, with the definitions that are still where the index has them."""
+        wanted = [path for path in dict.fromkeys(paths) if path not in self.files]
+        for each in await self._shelf.read(wanted):
+            outline = await self.index.outline(each.path)
+            file = OpenedFile(each.path, each.sha, each.lines, outline)
+            there = tuple(d for d in outline if is_definition_of(file, d))
+            self.files[each.path] = replace(file, outline=there)
+
+    async def _take_indexed(self, candidates: Candidates, seen: Sequence[Observation]) -> None:
+        """Keep what is the very version that the index ranked."""
+        ranked = {file.path: file.sha for file in candidates.files}
+        for each in seen:
+            if ranked.get(each.path) == each.sha:
+                outline = await self.index.outline(each.path)
+                self.files[each.path] = OpenedFile(each.path, each.sha, each.lines, outline)
+
+
+def _observed(reads: Sequence[FileRead], redactor: Redactor) -> list[Observation]:
+    seen = (observe(read, redactor=redactor) for read in reads)
+    return [each for each in seen if isinstance(each, Observation)]
