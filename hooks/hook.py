@@ -21,7 +21,7 @@ NOISY = frozenset([".git", "node_modules", ".venv", "__pycache__"])
 KEPT = {
     **dict.fromkeys(
         "hook_event_name session_id agent_id cwd transcript_path tool_name file_path event source "
-        "reason".split()
+        "reason is_interrupt".split()
     ),
     "tool_input": dict.fromkeys(("file_path", "notebook_path", "offset", "limit", "command")),
     "tool_response": {
@@ -93,6 +93,14 @@ def own_file(folder, name, most):
         os.close(descriptor)
 
 
+def own_token(folder):
+    """The server's token; half of one, or none, would prove a stranger."""
+    token = own_file(folder, "token", 256).rstrip("\n")
+    if len(token) != 43 or not token.replace("-", "").replace("_", "").isalnum():
+        raise OSError("no token")
+    return token
+
+
 def left_s():
     """Seconds of the budget that are left; a socket takes no zero."""
     left = UNTIL - time.monotonic()
@@ -126,28 +134,17 @@ def some(connection, so_far):
 
 def deliver(folder, project, event):
     """Send the event to the server that proves itself; the reply's status."""
-    import hashlib
-    import hmac
     import socket
 
-    token = own_file(folder, "token", 256).rstrip("\n")
+    token = own_token(folder)
     server = json.loads(own_file(folder, "server.json", LARGEST_REPLY))
     host, port = str(server["host"]), int(server["port"])
     if host not in ("127.0.0.1", "::1"):
         raise OSError("not this machine")
     shown = "[%s]:%d" % (host, port) if ":" in host else "%s:%d" % (host, port)
-    nonce = os.urandom(24).hex()
     with socket.create_connection((host, port), timeout=left_s()) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        ask = "GET /health?nonce=%s HTTP/1.1\r\nHost: %s\r\n\r\n" % (nonce, shown)
-        connection.sendall(ask.encode("ascii"))
-        status, body = reply_of(connection)
-        said = json.loads(body) if status == 200 else {}
-        pid = said.get("pid")
-        message = "%s|%d|%s" % (nonce, port, pid)
-        proof = hmac.new(token.encode(), message.encode(), hashlib.sha256).hexdigest()
-        if not hmac.compare_digest(str(said.get("proof")).encode(), proof.encode()):
-            raise OSError("a stranger")
+        prove(connection, token, shown, port)
         data = json.dumps(event).encode("ascii")
         head = (
             "POST /notify HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n"
@@ -159,6 +156,23 @@ def deliver(folder, project, event):
         connection.settimeout(left_s())
         connection.sendall(head.encode("ascii") + name + b"\r\n\r\n" + data)
         return reply_of(connection)[0]
+
+
+def prove(connection, token, shown, port):
+    """Make sure that the other side knows our token, which it has not been shown."""
+    import hashlib
+    import hmac
+
+    nonce = os.urandom(24).hex()
+    ask = "GET /health?nonce=%s HTTP/1.1\r\nHost: %s\r\n\r\n" % (nonce, shown)
+    connection.sendall(ask.encode("ascii"))
+    status, body = reply_of(connection)
+    said = json.loads(body) if status == 200 else {}
+    pid = said.get("pid")
+    message = "%s|%d|%s" % (nonce, port, pid)
+    proof = hmac.new(token.encode(), message.encode(), hashlib.sha256).hexdigest()
+    if not hmac.compare_digest(str(said.get("proof")).encode(), proof.encode()):
+        raise ValueError("a stranger")
 
 
 def is_noise(event, folder):

@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from live_memory.adapters.sandbox.dialect import NOT_PLAIN_UTF8, compile_expression
-from live_memory.adapters.sandbox.globs import compile_glob
 from live_memory.core.errors import InvalidRequest
+from live_memory.core.reading.globs import compile_glob
 from live_memory.core.reading.text import decode, lines_of
 from live_memory.core.values import RelPath
 

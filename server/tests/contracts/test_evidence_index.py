@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from live_memory.adapters.index import writing
+from live_memory.adapters.index import reading, writing
 from live_memory.adapters.index.in_memory import in_memory_index
 from live_memory.adapters.index.sqlite import SqliteIndex
 from live_memory.core.errors import StoreUnavailable
@@ -93,10 +93,11 @@ async def test_what_was_offered_is_known_with_its_signature(index: EvidenceIndex
     """Also files without text, so that they are not read again for each question."""
     picture = signature_of(b"\x89PNG")
     await index.update([observed("a.py", "x = 1\n")], textless={RelPath("b.png"): picture}, gone=())
-    assert await index.known() == {
-        RelPath("a.py"): signature_of(b"x = 1\n"),
-        RelPath("b.png"): picture,
-    }
+    for _ in range(2):
+        assert await index.known() == {
+            RelPath("a.py"): signature_of(b"x = 1\n"),
+            RelPath("b.png"): picture,
+        }
 
 
 async def test_identifiers_are_found_whole_split_and_inflected(index: EvidenceIndex) -> None:
@@ -118,6 +119,23 @@ async def test_programs_come_before_tests_unless_tests_are_asked_for(index: Evid
     await _fill(index, WORLD)
     assert (await _found(index, "how is saving the session done?"))[0] == "src/sessions.py"
     assert (await _found(index, "how is saving the session tested?"))[0] == "tests/test_sessions.py"
+
+
+async def test_what_a_file_is_counts_before_the_best_are_taken(index: EvidenceIndex) -> None:
+    said = "session cookie saved"
+    await _fill(index, {f"tests/test_{n}.py": f"# {said}\n" for n in range(5)})
+    await _fill(index, {"src/a.py": f"# {said} and some more words, so less to each\n"})
+    found = await index.search(terms_of(said), limit=1)
+    assert [file.path.text for file in found.files] == ["src/a.py"]
+
+
+async def test_a_file_says_which_words_of_the_question_it_holds(index: EvidenceIndex) -> None:
+    await _fill(index, WORLD)
+    found = await _search(index, "How is the SameSite response finalized?")
+    held = {file.path.text: file.words for file in found.files}
+    assert "samesit" in held["src/sessions.py"]
+    assert "samesit" not in held["src/app.py"]
+    assert held["src/app.py"] >= {"respons", "finaliz"}
 
 
 async def test_words_are_worth_more_the_rarer_they_are(index: EvidenceIndex) -> None:
@@ -174,6 +192,33 @@ async def test_a_new_version_replaces_the_old_one_everywhere(index: EvidenceInde
 
 
 @pytest.mark.promise("never-falsely-fresh")
+async def test_an_outline_is_that_of_the_version_that_was_taken_in_last(
+    index: EvidenceIndex,
+) -> None:
+    await _fill(index, WORLD)
+    path = RelPath("src/app.py")
+    assert [d.name for d in await index.outline(path)] == ["finalize"]
+    await index.update([observed(path.text, "def other():\n    pass\n")], textless={}, gone=())
+    assert [d.name for d in await index.outline(path)] == ["other"]
+    await index.update((), textless={}, gone=[path])
+    assert await index.outline(path) == ()
+    assert path not in await index.known()
+
+
+async def test_outlines_beyond_those_kept_are_the_same(
+    index: EvidenceIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "_MOST_OUTLINES", 1)
+    await _fill(index, WORLD)
+    for _ in range(2):
+        outlines = [await index.outline(RelPath(name)) for name in WORLD]
+        assert [outline[0].name for outline in outlines] == [
+            "CookieSession",
+            "finalize",
+            "test_save_session",
+        ]
+
+
 async def test_a_file_that_is_gone_or_became_binary_is_found_no_more(index: EvidenceIndex) -> None:
     await _fill(index, WORLD)
     was_text = RelPath("src/sessions.py")

@@ -12,6 +12,7 @@ from live_memory.adapters.hosts.claude_code import ClaudeCode
 from live_memory.core.hosts.events import (
     CommandRan,
     Cut,
+    Ending,
     FileEdited,
     FileTouched,
     FileViewed,
@@ -38,7 +39,7 @@ SAYS: Mapping[str, Mapping[str, tuple[HostEvent, ...]]] = {
         "PostToolUse-Write": (FileWritten(f"{_APP}/b.py"),),
         "PostToolUse-NotebookEdit": (FileEdited(f"{_APP}/nb.ipynb"),),
         "PostToolUse-Bash": (CommandRan("sed -n '2,4p' a.py", _APP),),
-        "PostToolUseFailure-Bash": (CommandRan("cat missing.py", _APP, succeeded=False),),
+        "PostToolUseFailure-Bash": (CommandRan("cat missing.py", _APP, ending=Ending.FAILED),),
         "FileChanged-add": (FileTouched(f"{_APP}/b.py", Touch.ADDED),),
         "FileChanged-change": (FileTouched(f"{_APP}/a.py", Touch.CHANGED),),
         "FileChanged-unlink": (FileTouched(f"{_APP}/c.py", Touch.REMOVED),),
@@ -134,15 +135,16 @@ def test_windows_paths_are_understood() -> None:
     assert ClaudeCode().parse(payload).events == (FileWritten("C:/Users/dev/app/src/b.py"),)
 
 
-def test_the_records_of_sessions_are_left_out() -> None:
+@each_payload
+def test_a_payload_says_where_the_host_keeps_its_records(file: Path) -> None:
     """C29: they quote what we answered."""
-    payload = _payload(_PAYLOADS / "claude-code/PostToolUse-Read-2.1.332.json")
-    payload["tool_input"] = {"file_path": payload["transcript_path"]}
-    assert ClaudeCode().parse(payload).events == ()
+    payload = _payload(file)
+    records = DIALECTS[file.parent.name].parse(payload).records
+    assert records == str(payload["transcript_path"]).rpartition("/")[0]
 
 
 def test_a_command_that_was_interrupted_showed_nothing_for_sure() -> None:
     payload = _payload(_PAYLOADS / "claude-code/PostToolUse-Bash-2.1.332.json")
     payload["tool_response"] = {"stdout": "", "interrupted": True}
     (event,) = ClaudeCode().parse(payload).events
-    assert event == CommandRan("sed -n '2,4p' a.py", _APP, succeeded=False)
+    assert event == CommandRan("sed -n '2,4p' a.py", _APP, ending=Ending.INTERRUPTED)

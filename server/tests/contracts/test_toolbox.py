@@ -10,6 +10,7 @@ from live_memory.adapters.index.in_memory import in_memory_index
 from live_memory.adapters.sandbox.disk import DiskSandbox
 from live_memory.core.companion.chat import ToolCall, ToolResult
 from live_memory.core.companion.tools import SPECS
+from live_memory.core.memory.events import EntryNumber
 from live_memory.core.reading.redaction import Redactor
 from live_memory.core.values import Instant, WorkspaceKey
 from live_memory.flow.companion.toolbox import Toolbox
@@ -62,7 +63,7 @@ async def _toolbox(sandbox: DiskSandbox) -> Toolbox:
         max_file_bytes=256 * 1024,
     )
     await indexer.once()
-    return Toolbox(sandbox, index, house, Redactor(), 256 * 1024)
+    return Toolbox(sandbox, index, house, Redactor(), 256 * 1024, lambda: EntryNumber(1))
 
 
 async def _run(tools: Toolbox, tool: str, /, **arguments: object) -> ToolResult:
@@ -73,8 +74,8 @@ async def _run(tools: Toolbox, tool: str, /, **arguments: object) -> ToolResult:
 @pytest.mark.parametrize(
     ("name", "arguments", "expected"),
     [
-        ("Read", {"path": "app/client.py", "first_line": 4, "lines": 1}, "    4| def fetch(url):"),
-        ("Read", {"path": "./app//config.py"}, "app/config.py lines 1-1 of 1\n    1| LIMIT = 3"),
+        ("Read", {"path": "app/client.py", "first_line": 4, "lines": 1}, "4|def fetch(url):"),
+        ("Read", {"path": "./app//config.py"}, "app/config.py lines 1-1 of 1\n1|LIMIT = 3"),
         ("Grep", {"pattern": "L[I]MIT = "}, "app/config.py:1: LIMIT = 3\n(1 lines)"),
         ("Grep", {"pattern": "limit =", "ignore_case": True, "path": "app"}, "app/config.py:1"),
         ("Grep", {"pattern": "fetch", "glob": "**/main.py"}, "(2 lines)"),
@@ -100,8 +101,9 @@ async def test_a_tool_gives_what_it_says(
 async def test_what_is_read_is_noted_with_its_lines(tools: Toolbox) -> None:
     await _run(tools, "Read", path="app/client.py", first_line=4, lines=2)
     (seen,) = tools.seen
-    assert (seen.path.text, seen.start, seen.end, seen.total) == ("app/client.py", 4, 5, 5)
-    assert seen.at == Instant(1_800_000_000.0)
+    event = seen.event
+    assert (event.path.text, event.start, event.end, event.total) == ("app/client.py", 4, 5, 5)
+    assert event.at == Instant(1_800_000_000.0)
 
 
 @pytest.mark.promise("no-secrets")

@@ -20,6 +20,7 @@ from live_memory.web.identity import RunningServer as Published
 from live_memory.web.identity import publish
 from live_memory.web.token import ensure_token
 from tests.support.server import RunningServer, a_free_port, running_server
+from tests.support.slowness import slowness
 
 _REPOSITORY = Path(__file__).parents[3]
 _HOOKS = _REPOSITORY / "hooks"
@@ -189,13 +190,17 @@ def is_silent(outcome: Outcome) -> bool:
 
 @pytest.mark.promise("hook-never-blocks")
 def test_without_a_server_nothing_is_felt_and_every_event_is_written_down(desk: Desk) -> None:
-    """C04."""
+    """C04: 300 calls of tools, the start of a session, and its end of turn."""
     publish(desk.data_dir, Published("127.0.0.1", a_free_port(), 1, "0"))
-    outcomes = [desk.run(desk.read()) for _ in range(100)]
+    began, stopped = ({**desk.read(), "hook_event_name": name} for name in ("SessionStart", "Stop"))
+    start = desk.run(began, "watch.py")
+    assert (start.code, list(json.loads(start.said))) == (0, ["hookSpecificOutput"])
+    before = slowness()
+    outcomes = [desk.run(one) for one in (began, *[desk.read()] * 300, stopped)]
     assert all(map(is_silent, outcomes))
-    times = sorted(outcome.elapsed_s for outcome in outcomes)
-    assert statistics.median(times) < 0.15 * _SLOW
-    assert len(desk.spooled()) == 100
+    times = sorted(outcome.elapsed_s for outcome in (start, *outcomes))
+    assert times[int(len(times) * 0.99)] < 0.15 * max(before, slowness())
+    assert len(desk.spooled()) == 302
 
 
 @pytest.mark.promise("hook-never-blocks")
@@ -206,9 +211,11 @@ def test_whoever_listens_the_hook_ends_soon_and_the_event_is_written_down(
     """C03, C05: and a stranger hears a question, never the token or the event (D3)."""
     token = ensure_token(desk.data_dir)
     with listener(desk, behave) as heard:
+        before = slowness()
         outcomes = [desk.run(desk.read()) for _ in range(5)]
+        bound_s = 0.3 * max(before, slowness())
     assert all(map(is_silent, outcomes))
-    assert statistics.median(o.elapsed_s for o in outcomes) < 0.3 * _SLOW
+    assert statistics.median(o.elapsed_s for o in outcomes) < bound_s
     assert len(desk.spooled()) == 5
     assert heard
     told = b"".join(heard)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from live_memory.core.hosts.events import (
     CommandRan,
     Cut,
+    Ending,
     FileEdited,
     FileTouched,
     FileViewed,
@@ -19,7 +20,7 @@ from live_memory.core.hosts.events import (
     SessionEnded,
     Touch,
 )
-from live_memory.core.hosts.paths import as_absolute, inside
+from live_memory.core.hosts.paths import as_absolute
 
 __all__ = ["ClaudeCode"]
 
@@ -35,20 +36,24 @@ class ClaudeCode:
 
     def parse(self, payload: Mapping[str, object]) -> HostReport:
         """What one payload says; nothing is raised, whatever it holds."""
-        return HostReport(_text(payload, "cwd"), tuple(_events(payload)))
+        # Its records quote us, and large outputs of tools lie beside them (cases C29).
+        transcript = _path(payload, "transcript_path") or ""
+        records = transcript.rpartition("/")[0] or None
+        return HostReport(_text(payload, "cwd"), tuple(_events(payload)), records)
 
 
 def _events(payload: Fields) -> Iterator[HostEvent]:
     session = _text(payload, "session_id") or ""
     match payload.get("hook_event_name"):
         case "PostToolUse":
-            yield from _without_own(payload, _tool_events(payload, succeeded=True))
-        case "PostToolUseFailure":
-            yield from _failed(payload)
+            yield from _tool_events(payload)
+        case "PostToolUseFailure" if payload.get("tool_name") == "Bash":
+            # It may have shown and changed files before; other tools that fail did nothing.
+            yield from _tool_events(payload)
         case "FileChanged":
             kind, path = _TOUCHES.get(_text(payload, "event") or ""), _path(payload, "file_path")
             if kind and path:
-                yield from _without_own(payload, [FileTouched(path, kind)])
+                yield FileTouched(path, kind)
         case "SessionStart":
             yield SessionBegan(session)
         case "SessionEnd":
@@ -57,7 +62,7 @@ def _events(payload: Fields) -> Iterator[HostEvent]:
             pass
 
 
-def _tool_events(payload: Fields, *, succeeded: bool) -> Iterator[HostEvent]:
+def _tool_events(payload: Fields) -> Iterator[HostEvent]:
     given, response = _fields(payload, "tool_input"), _fields(payload, "tool_response")
     path = _path(given, "file_path")
     match payload.get("tool_name"):
@@ -75,16 +80,16 @@ def _tool_events(payload: Fields, *, succeeded: bool) -> Iterator[HostEvent]:
         case "Bash":
             command, cwd = _text(given, "command"), _path(payload, "cwd")
             if command and cwd:
-                whole = succeeded and response.get("interrupted") is not True
-                yield CommandRan(command, cwd, whole)
+                yield CommandRan(command, cwd, _ending(payload, response))
         case _:
             pass
 
 
-def _failed(payload: Fields) -> Iterator[HostEvent]:
-    """A command that failed may have changed files before; other tools did nothing."""
-    if payload.get("tool_name") == "Bash":
-        yield from _tool_events(payload, succeeded=False)
+def _ending(payload: Fields, response: Fields) -> Ending:
+    if response.get("interrupted") is True or payload.get("is_interrupt") is True:
+        return Ending.INTERRUPTED
+    failed = payload.get("hook_event_name") == "PostToolUseFailure"
+    return Ending.FAILED if failed else Ending.SUCCEEDED
 
 
 def _lines_read(given: Fields, response: Fields) -> Cut | None:
@@ -108,18 +113,6 @@ def _regions(response: Fields) -> Iterator[tuple[int, int]]:
             first, count = _count(hunk, "newStart"), _count(hunk, "newLines")
             if first and count:
                 yield first, first + count - 1
-
-
-def _without_own(
-    payload: Fields, events: Iterator[HostEvent] | Sequence[HostEvent]
-) -> Iterator[HostEvent]:
-    """Leave out the client's own records of sessions: they quote us (cases C29)."""
-    transcript = _path(payload, "transcript_path") or ""
-    records = transcript.rpartition("/")[0]
-    for event in events:
-        path = getattr(event, "path", None)
-        if not (records and isinstance(path, str) and inside(records, path)):
-            yield event
 
 
 def _fields(of: Fields, name: str) -> Fields:

@@ -8,13 +8,14 @@ from dataclasses import replace
 from anyio import CancelScope, CapacityLimiter, to_thread
 
 from live_memory.adapters.sandbox.dialect import compile_expression
-from live_memory.adapters.sandbox.globs import compile_glob
 from live_memory.adapters.sandbox.history import Git, bounded
 from live_memory.adapters.sandbox.listing import list_by_walk, list_names
 from live_memory.adapters.sandbox.opener import OpenedFile, Opening, SafeRoot
 from live_memory.adapters.sandbox.runner import Programs, Runner
 from live_memory.adapters.sandbox.search import Searcher, searchable
 from live_memory.core.errors import InvalidRequest, OutsideWorkspace
+from live_memory.core.reading.globs import compile_glob
+from live_memory.core.reading.hiding import Hiding
 from live_memory.core.reading.lookup import (
     ChangedFiles,
     CommitSearch,
@@ -40,13 +41,21 @@ _NAMES_AT_ONCE = 32
 class DiskSandbox:
     """Reads one workspace; everything that waits for the disk runs in a thread."""
 
-    def __init__(self, root: str, *, runner: Runner, programs: Programs, opening: Opening) -> None:
+    def __init__(
+        self,
+        root: str,
+        *,
+        runner: Runner,
+        programs: Programs,
+        opening: Opening,
+        hiding: Hiding | None = None,
+    ) -> None:
         """Open the real path `root`.
 
         Raises:
             InvalidRequest: it is not a folder that can be read.
         """
-        self._root = SafeRoot(root, opening)
+        self._root = SafeRoot(root, opening, hiding=hiding)
         self._threads = CapacityLimiter(_THREADS)
         programs = _trusted(programs, root)
         self._git = Git(self._root, runner, programs.git)
@@ -109,7 +118,12 @@ class DiskSandbox:
             InvalidRequest: a revision is unknown.
             OutsideWorkspace: a path does not lead into the workspace.
         """
-        return await self._git.history(query)
+        found = await self._git.history(query)
+        commits = tuple(
+            replace(each, files=tuple(filter(self._is_told, each.files))) for each in found.commits
+        )
+        changed = tuple(row for row in found.changed if self._is_told(row[1]))
+        return replace(found, commits=commits, changed=changed)
 
     async def aclose(self) -> None:
         """Let go of descriptors and private folders."""
@@ -128,6 +142,12 @@ class DiskSandbox:
 
     def _read_some(self, names: Sequence[str], max_bytes: int) -> Sequence[FileRead | Skipped]:
         return [self._root.read(name, max_bytes=max_bytes) for name in names]
+
+    def _is_told(self, name: str) -> bool:
+        try:
+            return not self._root.hides(RelPath(name))
+        except OutsideWorkspace:
+            return False
 
     def _place(self, under: str) -> OpenedFile | RelPath | None:
         """What `under` names: a file, a folder by its real name, or (nothing) the root."""

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from live_memory.adapters.sandbox.dialect import compile_expression
 from live_memory.adapters.sandbox.disk import MOST_MATCHES, MOST_NAMES
-from live_memory.adapters.sandbox.globs import compile_glob
 from live_memory.adapters.sandbox.history import bounded, searched_text
 from live_memory.adapters.sandbox.listing import IgnoreRules
 from live_memory.adapters.sandbox.matcher import matching_lines
 from live_memory.adapters.sandbox.opener import is_git_data
 from live_memory.adapters.sandbox.search import LARGEST_SEARCHED, searchable, text_of
 from live_memory.core.errors import InvalidRequest, OutsideWorkspace
+from live_memory.core.reading.globs import compile_glob
 from live_memory.core.reading.lookup import (
     ChangedFiles,
     Commit,
@@ -31,7 +31,7 @@ from live_memory.core.reading.observation import FileRead, ListedFile, Skipped, 
 from live_memory.core.values import ContentHash, RelPath, StatSignature, WorkspaceKey
 from live_memory.ports import Sandbox, WorkspaceIdentity
 
-__all__ = ["InMemorySandbox", "InMemoryWorkspaces", "PastCommit"]
+__all__ = ["InMemorySandbox", "InMemoryWorkspaces", "InMemoryWorktrees", "PastCommit"]
 
 _DEVICE = 1
 
@@ -205,6 +205,18 @@ class InMemoryWorkspaces:
 
     async def open(self, workspace: WorkspaceIdentity) -> Sandbox:
         return self._sandboxes[workspace.root]
+
+
+class InMemoryWorktrees:
+    """Work trees of one repository, by their roots."""
+
+    def __init__(self, roots: Sequence[str] = ()) -> None:
+        self.roots = list(roots)
+
+    async def holding(self, paths: Sequence[str], *, beside: str) -> Sequence[str | None]:
+        roots = sorted(self.roots, key=len, reverse=True) if beside in self.roots else []
+        nearest = [next((r for r in roots if f"{p}/".startswith(f"{r}/")), None) for p in paths]
+        return [None if root == beside else root for root in nearest]
 
 
 def _is_ignored(rules: IgnoreRules, path: RelPath) -> bool:

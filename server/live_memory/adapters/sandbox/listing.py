@@ -1,8 +1,9 @@
 """Which files of a workspace are worth knowing: git's own list, or a walk by the same rules.
 
-No link is ever followed, so there are no loops. Left out besides what ignore rules name: `.git`,
-anything that is not a regular file, submodules and nested repositories (workspaces of their
-own), and names that cannot be cited as `path:line`.
+No link is ever followed, so there are no loops. Left out besides what ignore rules name: what the
+root hides (`.git`, our own data, what a person's settings ignore), anything that is not a regular
+file, submodules and nested repositories (workspaces of their own), and names that cannot be cited
+as `path:line`.
 """
 
 import os
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
-from live_memory.adapters.sandbox.opener import SafeRoot, is_git_data, signature_of
+from live_memory.adapters.sandbox.opener import SafeRoot, signature_of
 from live_memory.core.errors import OutsideWorkspace
 from live_memory.core.reading.lookup import Listing
 from live_memory.core.reading.observation import FileRead, ListedFile
@@ -148,7 +149,7 @@ class _Walk:
         is_folder = entry.is_dir(follow_symlinks=False)
         if not is_folder and not entry.is_file(follow_symlinks=False):
             return
-        path = _citable(name)
+        path = _citable(self._root, name)
         if path is None or self._rules.covers(name, is_folder=is_folder):
             return
         if is_folder:
@@ -164,7 +165,7 @@ def _regular(root: SafeRoot, folder: str, lasts: Iterable[str]) -> Iterator[List
         return
     try:
         for last in lasts:
-            path = _citable(f"{folder}/{last}" if folder else last)
+            path = _citable(root, f"{folder}/{last}" if folder else last)
             if path is None:
                 continue
             try:
@@ -177,7 +178,7 @@ def _regular(root: SafeRoot, folder: str, lasts: Iterable[str]) -> Iterator[List
         os.close(descriptor)
 
 
-def _citable(name: str) -> RelPath | None:
+def _citable(root: SafeRoot, name: str) -> RelPath | None:
     """The path of a name that may be listed."""
     if _UNCITABLE.search(name):
         return None
@@ -185,7 +186,7 @@ def _citable(name: str) -> RelPath | None:
         path = RelPath(name)
     except OutsideWorkspace:
         return None
-    return None if is_git_data(path) else path
+    return None if root.hides(path) else path
 
 
 def _by_path(listed: ListedFile) -> str:

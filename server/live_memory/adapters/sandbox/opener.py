@@ -16,6 +16,7 @@ from typing import Self
 
 from live_memory.adapters.sandbox.kernel import BENEATH, NO_LINKS, has_openat2, openat2
 from live_memory.core.errors import InvalidRequest, OutsideWorkspace
+from live_memory.core.reading.hiding import Hiding
 from live_memory.core.reading.observation import FileRead, Skipped, SkipReason
 from live_memory.core.values import ContentHash, RelPath, StatSignature
 
@@ -73,13 +74,14 @@ def is_git_data(path: RelPath) -> bool:
 class SafeRoot:
     """A workspace's root, held open."""
 
-    def __init__(self, root: str, opening: Opening) -> None:
+    def __init__(self, root: str, opening: Opening, *, hiding: Hiding | None = None) -> None:
         """Open the folder `root`.
 
         Raises:
             InvalidRequest: it is not a folder, or cannot be read.
         """
         self.root = root
+        self._hiding = hiding or Hiding()
         self._opening = opening
         try:
             self._folder = os.open(root, _FOLDER_FLAGS | os.O_NOFOLLOW)
@@ -93,6 +95,10 @@ class SafeRoot:
         if self._folder >= 0:
             os.close(self._folder)
             self._folder = -1
+
+    def hides(self, path: RelPath) -> bool:
+        """Whether a name is one that nobody is told of."""
+        return is_git_data(path) or self._hiding.covers(path)
 
     def is_same(self) -> bool:
         """Whether the root's path still leads to the folder that was opened."""
@@ -108,7 +114,7 @@ class SafeRoot:
             path = RelPath.parse(name)
         except OutsideWorkspace:
             return Skipped(name, SkipReason.OUTSIDE)
-        if is_git_data(path):
+        if self.hides(path):
             return Skipped(name, SkipReason.IGNORED)
         try:
             descriptor, is_link = self._descend(path, _FILE_FLAGS)
@@ -196,7 +202,7 @@ class SafeRoot:
             real = self._real_name(descriptor) if is_link else path
         except OSError:
             real = None
-        if real is None or is_git_data(real):
+        if real is None or self.hides(real):
             os.close(descriptor)
             return Skipped(name, SkipReason.OUTSIDE if real is None else SkipReason.IGNORED)
         return OpenedFile(real, descriptor, signature_of(status))

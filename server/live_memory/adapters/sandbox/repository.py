@@ -15,7 +15,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["GitData", "PrivateGitDir", "Refused", "locate"]
+__all__ = [
+    "GitData",
+    "PrivateGitDir",
+    "Refused",
+    "git_folders",
+    "locate",
+    "named_work_tree",
+    "resolved",
+    "small_file",
+]
 
 _LARGEST_POINTER = 64 * 1024
 _MOST_STORES = 5  # git itself follows five
@@ -24,6 +33,7 @@ _SHA256 = re.compile(rb"^\s*objectformat\s*=\s*sha256\s*$", re.IGNORECASE | re.M
 _WORKTREE = re.compile(rb"^\s*worktree\s*=\s*(.+?)\s*$", re.IGNORECASE | re.MULTILINE)
 # Also what a partial clone or a shared index consists of; each is read by git as it stands.
 _LINKED = ("packed-refs", "shallow")
+_NOT_THIS_FOLDER = "git data is refused: '.git' leads to data that does not name this folder"
 
 _ENVIRONMENT = {
     "GIT_CONFIG_NOSYSTEM": "1",
@@ -71,19 +81,8 @@ def locate(root: str) -> GitData:
     Raises:
         Refused: there is none, or it leads to data that does not name this work tree.
     """
-    dot = os.path.join(root, ".git")
-    kind = _kind(dot)
-    if kind is None:
-        raise Refused("not a git work tree")
-    if stat.S_ISDIR(kind):
-        own, common = dot, dot
-        if _kind(os.path.join(own, "commondir")) is not None:
-            raise Refused("git data is refused: '.git' leads to another repository")
-    elif stat.S_ISREG(kind):
-        own, common = _pointed_at(root, dot)
-    else:
-        raise Refused("git data is refused: '.git' is a link or a special file")
-    head = _small(os.path.join(own, "HEAD"))
+    own, common = git_folders(root)
+    head = small_file(os.path.join(own, "HEAD"))
     if head is None or not _HEAD.fullmatch(head):
         raise Refused("git data is refused: HEAD is missing or malformed")
     if _kind(os.path.join(common, "reftable")) is not None:
@@ -92,9 +91,38 @@ def locate(root: str) -> GitData:
         kind = _kind(os.path.join(common, folder))
         if kind is None or not stat.S_ISDIR(kind):
             raise Refused(f"git data is refused: '{folder}' is no folder")
-    config = _small(os.path.join(common, "config")) or b""
+    config = small_file(os.path.join(common, "config")) or b""
     objects_problem = _objects_problem(os.path.join(common, "objects"), root)
     return GitData(own, common, head, bool(_SHA256.search(config)), objects_problem)
+
+
+def git_folders(root: str) -> tuple[str, str]:
+    """The folders of a work tree's own git data and of what all its repository's trees share.
+
+    Raises:
+        Refused: there is none, or it leads to data that does not name this work tree.
+    """
+    dot = os.path.join(root, ".git")
+    kind = _kind(dot)
+    if kind is None:
+        raise Refused("not a git work tree")
+    if stat.S_ISDIR(kind):
+        if _kind(os.path.join(dot, "commondir")) is not None:
+            raise Refused("git data is refused: '.git' leads to another repository")
+        return dot, dot
+    if stat.S_ISREG(kind):
+        return _pointed_at(root, dot)
+    raise Refused("git data is refused: '.git' is a link or a special file")
+
+
+def named_work_tree(folder: str) -> str | None:
+    """The real path of the work tree that git data name in their config.
+
+    Raises:
+        Refused: it leads nowhere.
+    """
+    pointer = _WORKTREE.search(small_file(os.path.join(folder, "config")) or b"")
+    return None if pointer is None else resolved(folder, pointer[1].strip(b'"'))
 
 
 class PrivateGitDir:
@@ -113,7 +141,7 @@ class PrivateGitDir:
         version = "1\n[extensions]\n\tobjectFormat = sha256" if data.is_sha256 else "0"
         _write(folder / "config", f"[core]\n\trepositoryFormatVersion = {version}\n".encode())
         _write(folder / "HEAD", data.head)
-        _write(folder / "info" / "exclude", _small(f"{data.common}/info/exclude") or b"")
+        _write(folder / "info" / "exclude", small_file(f"{data.common}/info/exclude") or b"")
         _link(folder / "refs", f"{data.common}/refs")
         for name in _LINKED:
             _link(folder / name, f"{data.common}/{name}")
@@ -136,29 +164,31 @@ class PrivateGitDir:
 
 def _pointed_at(root: str, dot: str) -> tuple[str, str]:
     """Follow a `.git` file to a linked worktree's or a submodule's data, if they point back."""
-    text = _small(dot) or b""
+    text = small_file(dot) or b""
     if not text.startswith(b"gitdir:"):
         raise Refused("git data is refused: '.git' is no pointer to git data")
-    own = _resolved(root, text[len(b"gitdir:") :])
+    own = resolved(root, text[len(b"gitdir:") :])
     _refuse_strangers(own)
-    common_text = _small(os.path.join(own, "commondir"))
+    common_text = small_file(os.path.join(own, "commondir"))
     if common_text is None:
-        pointer = _WORKTREE.search(_small(os.path.join(own, "config")) or b"")
-        if pointer is None or _resolved(own, pointer[1].strip(b'"')) != root:
-            raise Refused(
-                "git data is refused: '.git' leads to data that does not name this folder"
-            )
+        if named_work_tree(own) != root:
+            raise Refused(_NOT_THIS_FOLDER)
         return own, own
-    common = _resolved(own, common_text)
+    common = resolved(own, common_text)
     _refuse_strangers(common)
-    back = _small(os.path.join(own, "gitdir"))
+    back = small_file(os.path.join(own, "gitdir"))
     is_ours = os.path.dirname(own) == os.path.join(common, "worktrees")
-    if not is_ours or back is None or _resolved(own, back) != dot:
-        raise Refused("git data is refused: '.git' leads to data that does not name this folder")
+    if not is_ours or back is None or resolved(own, back) != dot:
+        raise Refused(_NOT_THIS_FOLDER)
     return own, common
 
 
-def _resolved(base: str, pointer: bytes) -> str:
+def resolved(base: str, pointer: bytes) -> str:
+    """Where a path in git data leads.
+
+    Raises:
+        Refused: nowhere.
+    """
     name = os.fsdecode(pointer.strip())
     try:
         return os.path.realpath(os.path.join(base, name), strict=True)
@@ -195,13 +225,13 @@ def _stores(objects: str, root: str) -> Iterator[str]:
         store = waiting.pop()
         yield store
         alternates = os.path.join(store, "info", "alternates")
-        text = _small(alternates)
+        text = small_file(alternates)
         if text is None and _kind(alternates) is not None:
             raise Refused("git history is refused: its alternates cannot be read")
         for line in (text or b"").splitlines():
             if not line.strip() or line.startswith(b"#"):
                 continue
-            borrowed = _resolved(store, line)
+            borrowed = resolved(store, line)
             if not borrowed.startswith(root + "/") or len(seen) > _MOST_STORES:
                 raise Refused("git history is refused: it borrows objects from outside")
             if borrowed not in seen:
@@ -233,7 +263,7 @@ def _kind(path: str) -> int | None:
         return None
 
 
-def _small(path: str) -> bytes | None:
+def small_file(path: str) -> bytes | None:
     """A small regular file's bytes; nothing when it is anything else."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -2,17 +2,22 @@
 
 import os
 import stat
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
 
 from anyio import to_thread
 
 from live_memory.adapters.sandbox.disk import DiskSandbox
 from live_memory.adapters.sandbox.opener import Opening
 from live_memory.adapters.sandbox.runner import Programs, Runner
+from live_memory.adapters.sandbox.submodules import SandboxWithSubmodules, is_submodule
 from live_memory.core.errors import InvalidRequest
-from live_memory.core.values import WorkspaceKey
+from live_memory.core.hosts.paths import inside
+from live_memory.core.reading.hiding import Hiding
+from live_memory.core.values import RelPath, WorkspaceKey
 from live_memory.ports import Sandbox, WorkspaceIdentity
 
-__all__ = ["DiskWorkspaces"]
+__all__ = ["DiskWorkspaces", "RootMode"]
 
 _LONGEST = 4096
 # Nothing in these is anybody's code base, and some change with who looks (`/proc/self`).
@@ -28,15 +33,41 @@ _SHARED = frozenset(
     }
 )  # fmt: skip
 
+_GIT_DATA = ("HEAD", "objects", "refs")
+
+
+class RootMode(StrEnum):
+    """Which folder stands for what lies below it."""
+
+    NEAREST = "nearest"  # the nearest work tree, also where that is a submodule
+    OUTERMOST = "outermost"  # the work tree that holds the submodules
+    NONE = "none"  # the folder itself
+
 
 class DiskWorkspaces:
     """Finds and opens workspaces on this machine's disk."""
 
     def __init__(
-        self, *, home: str, runner: Runner, programs: Programs, opening: Opening | None = None
+        self,
+        *,
+        home: str,
+        runner: Runner,
+        programs: Programs,
+        opening: Opening | None = None,
+        data_dir: str | None = None,
+        ignore: Sequence[str] = (),
+        root_mode: RootMode = RootMode.NEAREST,
     ) -> None:
-        """Take the user's home folder, which never becomes a workspace."""
+        """Take the user's home folder, which never becomes a workspace, and what none may show.
+
+        Raises:
+            InvalidRequest: a glob of `ignore` is malformed.
+        """
+        self._data_dir = None if data_dir is None else os.path.realpath(data_dir)
+        self._ignore = tuple(ignore)
+        Hiding(self._ignore)
         self._home = os.path.realpath(home)
+        self._root_mode = root_mode
         self._runner, self._programs = runner, programs
         self._opening = opening or Opening.best()
 
@@ -55,11 +86,23 @@ class DiskWorkspaces:
         Raises:
             InvalidRequest: the root is gone.
         """
+        hiding = Hiding(self._ignore, private=self._own_folders(workspace.root))
+        is_whole = self._root_mode is RootMode.OUTERMOST
+        make = SandboxWithSubmodules if is_whole else DiskSandbox
         return await to_thread.run_sync(
-            lambda: DiskSandbox(
-                workspace.root, runner=self._runner, programs=self._programs, opening=self._opening
+            lambda: make(
+                workspace.root,
+                runner=self._runner,
+                programs=self._programs,
+                opening=self._opening,
+                hiding=hiding,
             )
         )
+
+    def _own_folders(self, root: str) -> Sequence[RelPath]:
+        """Our data folder, where it lies in a workspace (cases C29)."""
+        name = None if self._data_dir is None else inside(root, self._data_dir)
+        return () if name is None else (RelPath(name),)
 
     def _root_of(self, cwd: str) -> str:
         folder = self._real_folder(cwd)
@@ -67,14 +110,37 @@ class DiskWorkspaces:
             raise InvalidRequest(
                 "'cwd' is a system, home or shared folder: send a project's folder"
             )
+        if self._data_dir is not None and f"{folder}/".startswith(f"{self._data_dir}/"):
+            raise InvalidRequest("'cwd' is the server's own data folder: send a project's folder")
         if ".git" in folder.split("/"):
             raise InvalidRequest("'cwd' lies inside '.git': send the project's folder")
-        around = folder
-        while not self._is_unfit(around):
-            if _has_git_data(around):
-                return around
-            around = os.path.dirname(around)
-        return folder
+        if self._root_mode is RootMode.NONE:
+            return folder
+        trees = self._trees_around(folder)
+        root = next(trees, None)
+        if root is None:
+            return folder
+        if self._root_mode is RootMode.OUTERMOST:
+            for around in trees:
+                if not is_submodule(root, of=around):
+                    break
+                root = around
+        return root
+
+    def _trees_around(self, folder: str) -> Iterator[str]:
+        """The work trees that a folder lies in, the nearest first.
+
+        Raises:
+            InvalidRequest: there is none before a repository without a work tree.
+        """
+        is_in_one = False
+        while not self._is_unfit(folder):
+            if _has_git_data(folder):
+                is_in_one = True
+                yield folder
+            elif not is_in_one and _is_bare(folder):
+                raise InvalidRequest("'cwd' lies in a repository without files: send a work tree")
+            folder = os.path.dirname(folder)
 
     def _real_folder(self, cwd: str) -> str:
         if not cwd.startswith("/") or "\0" in cwd or len(cwd) > _LONGEST:
@@ -100,6 +166,15 @@ def _is_system(folder: str) -> bool:
     return any(
         folder == each or folder.startswith(each + "/") for each in (*_SYSTEM, *_SYSTEM_ELSEWHERE)
     )
+
+
+def _is_bare(folder: str) -> bool:
+    """Whether a folder is itself git data: a bare repository."""
+    try:
+        kinds = [os.lstat(os.path.join(folder, name)).st_mode for name in _GIT_DATA]
+    except OSError:
+        return False
+    return stat.S_ISREG(kinds[0]) and stat.S_ISDIR(kinds[1]) and stat.S_ISDIR(kinds[2])
 
 
 def _has_git_data(folder: str) -> bool:

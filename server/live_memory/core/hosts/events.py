@@ -10,6 +10,7 @@ __all__ = [
     "CommandRan",
     "Cut",
     "Cuts",
+    "Ending",
     "FileEdited",
     "FileTouched",
     "FileViewed",
@@ -66,13 +67,21 @@ class FileEdited:
     regions: tuple[tuple[int, int], ...] = ()
 
 
+class Ending(StrEnum):
+    """How a command ended."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    INTERRUPTED = "interrupted"
+
+
 @dataclass(frozen=True, slots=True)
 class CommandRan:
     """The agent ran a shell command, beginning in this folder."""
 
     command: str
     cwd: str
-    succeeded: bool = True
+    ending: Ending = Ending.SUCCEEDED
 
 
 class Touch(StrEnum):
@@ -112,7 +121,11 @@ HostEvent = (
 
 @dataclass(frozen=True, slots=True)
 class HostReport:
-    """One payload: the folder it names, if it does, and what happened."""
+    """One payload: the folder it names, if it does, and what happened.
+
+    `records` is the folder in which the host keeps what was said in its sessions.
+    """
 
     cwd: str | None
     events: tuple[HostEvent, ...] = ()
+    records: str | None = None

@@ -82,10 +82,9 @@ def notices_of(event: HostEvent) -> Iterator[Subject]:
 
 
 def _of_command(event: CommandRan) -> Iterator[Subject]:
-    reading = read_command(event.command, cwd=event.cwd)
-    if event.succeeded:
-        yield from map(_of_view, reading.views)
-        yield from reading.searches
+    reading = read_command(event.command, cwd=event.cwd, ending=event.ending)
+    yield from map(_of_view, reading.views)
+    yield from reading.searches
     if reading.may_change:
         yield AnythingChanged()
 

@@ -53,11 +53,16 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Commands whose output goes from one to the next; `depth` counts the subshells around it."""
+    """Commands whose output goes from one to the next; `depth` counts the subshells around it.
+
+    An alternative ran if what stands before it failed, a conditional one if that succeeded; what
+    stands in a subshell is what the subshell is.
+    """
 
     commands: tuple[Command, ...]
     depth: int = 0
     is_alternative: bool = False
+    is_conditional: bool = False
 
 
 @dataclass(slots=True)
@@ -90,8 +95,9 @@ class _Reader:
     done: list[Pipeline] = field(default_factory=list)
     commands: list[Command] = field(default_factory=list)
     draft: _Draft = field(default_factory=_Draft)
-    depth: int = 0
-    is_alternative: bool = False
+    mark: str = ";"
+    # The marks before each subshell that is open.
+    around: list[str] = field(default_factory=list)
 
     def step(self, command: str, at: int) -> int | None:
         """Take what begins here; returns where it ends, or nothing if it is not understood."""
@@ -125,10 +131,15 @@ class _Reader:
     def end_pipeline(self, mark: str) -> None:
         self.end_command()
         if self.commands:
-            self.done.append(Pipeline(tuple(self.commands), self.depth, self.is_alternative))
+            marks = (*self.around, self.mark)
+            commands, depth = tuple(self.commands), len(self.around)
+            self.done.append(Pipeline(commands, depth, "||" in marks, "&&" in marks))
         self.commands = []
-        self.is_alternative = mark == "||"
-        self.depth = max(0, self.depth + (mark == "(") - (mark == ")"))
+        if mark == "(":
+            self.around.append(self.mark)
+        elif mark == ")" and self.around:
+            self.around.pop()
+        self.mark = mark
 
 
 def pipelines(command: str) -> tuple[Pipeline, ...] | None:

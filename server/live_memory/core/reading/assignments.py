@@ -1,7 +1,7 @@
 """Secrets that can be told by the name they are given to: `password = "…"`, `api_key: …`."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from live_memory.core.reading.lookalikes import (
     is_dotted,
@@ -24,6 +24,22 @@ _NAMES = {
     **dict.fromkeys(("secret", "token", "credential", "credentials"), "secret"),
     **{f"{owner}{joint}key": "key" for owner in _OWNERS.split() for joint in ("", "_", "-")},
 }
+
+# Names with the same middle are looked for together: every search costs half a millisecond of each
+# megabyte, whatever it finds. `secret_key` has two, and is a key.
+_MIDDLES = ("key", "pass", "pwd", "secret", "token", "credential")
+
+
+def _grouped(names: Mapping[str, str]) -> Mapping[str, Sequence[tuple[str, int, str]]]:
+    """By middle: each name, how far before the middle it begins, and its kind."""
+    groups: dict[str, list[tuple[str, int, str]]] = {}
+    for name, kind in names.items():
+        middle = next(middle for middle in _MIDDLES if middle in name)
+        groups.setdefault(middle, []).append((name, name.index(middle), kind))
+    return groups
+
+
+_GROUPS = _grouped(_NAMES)
 
 _SEPARATOR = re.compile(
     # `SECRET_KEY_BASE`, `TOKEN_PROD`, and the end of a quoted name: `"password"`, `["password"]`.
@@ -55,12 +71,16 @@ _SIZED_TYPE = re.compile(r"[A-Za-z_]+(?:8|16|32|64|128|256|512)(?:_t)?")
 
 def assigned(text: str, lower: str) -> Iterator[Span]:
     """Literals given to a name that says secret; `lower` is the folded text."""
-    for name, kind in _NAMES.items():
-        for at in sites(lower, name):
-            separator = _SEPARATOR.match(text, at + len(name))
-            value = _value(text, at, separator) if separator else None
-            if value and _is_secret(value, kind):
-                yield Span(*value.span("v"), kind)
+    for middle, group in _GROUPS.items():
+        for found in sites(lower, middle):
+            for name, before, kind in group:
+                at = found - before
+                if at < 0 or not lower.startswith(name, at):
+                    continue
+                separator = _SEPARATOR.match(text, at + len(name))
+                value = _value(text, at, separator) if separator else None
+                if value and _is_secret(value, kind):
+                    yield Span(*value.span("v"), kind)
 
 
 def _value(text: str, at: int, separator: re.Match[str]) -> re.Match[str] | None:

@@ -1,6 +1,7 @@
 """Names that say enough: credential files, generated files, files that hold no text."""
 
 import re
+from functools import lru_cache
 
 from live_memory.core.reading.observation import SkipReason
 from live_memory.core.values import RelPath
@@ -58,6 +59,8 @@ _BINARY_SUFFIXES = _set(
 )
 
 
+# Every look at a workspace asks for all its names.
+@lru_cache(65_536)
 def refusal_of_name(path: RelPath) -> SkipReason | None:
     """Why a file of this name is never read, if so; upper and lower case are the same."""
     *folders, name = path.text.lower().split("/")

@@ -6,7 +6,7 @@ unknown name stays.
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from live_memory.core.reading.assignments import assigned
@@ -46,17 +46,28 @@ class Redactor:
 
     def redact(self, text: str) -> Redacted:
         """Replace secrets by typed placeholders, keeping the line count; idempotent."""
+        return self._rounds(text, self._found)
+
+    def redact_forms(self, text: str) -> Redacted:
+        """Replace what is a secret by its own form alone, whatever is said beside it; idempotent.
+
+        For text that cites: `password: auth.py:12` would lose its place to the other rules.
+        """
+        return self._rounds(text, self._forms)
+
+    def _rounds(self, text: str, find: Callable[[str], Sequence[Span]]) -> Redacted:
         count = rounds = 0
-        while rounds < _ROUNDS and (spans := self._found(text)):
+        while rounds < _ROUNDS and (spans := find(text)):
             text = self._replaced(text, spans)
             count += len(spans)
             rounds += 1
         return Redacted(RedactedText(text), count)
 
     def _found(self, text: str) -> Sequence[Span]:
-        lower = folded(text)
-        found = [*self._exact(text), *key_blocks(text), *shaped(text, lower)]
-        return _merged([*found, *assigned(text, lower)])
+        return _merged([*self._forms(text), *assigned(text, folded(text))])
+
+    def _forms(self, text: str) -> Sequence[Span]:
+        return _merged([*self._exact(text), *key_blocks(text), *shaped(text, folded(text))])
 
     def _exact(self, text: str) -> Iterator[Span]:
         for secret in self.exact:

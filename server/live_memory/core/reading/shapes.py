@@ -5,7 +5,7 @@ or consumed. No match but a key block crosses a line end.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -94,6 +94,22 @@ SHAPES = (
     ),
 )
 
+# Literals that begin alike are looked for together: every search costs half a millisecond of each
+# megabyte, whatever it finds. Shorter beginnings are found too often to gain anything.
+_BEGINNINGS = ("gh", "gl", "hv", "shp", "xox")
+
+
+def _grouped(shapes: Sequence[Shape]) -> Mapping[str, Sequence[tuple[str, Shape]]]:
+    groups: dict[str, list[tuple[str, Shape]]] = {}
+    for shape in shapes:
+        for literal in shape.literals:
+            beginning = next((b for b in _BEGINNINGS if literal.startswith(b)), literal)
+            groups.setdefault(beginning, []).append((literal, shape))
+    return groups
+
+
+_GROUPS = _grouped(SHAPES)
+
 _URL = re.compile(r"://[^\s:/@\"'<>]{0,128}:(?P<v>[^\s/\"'<>]{1,256})@(?=[\w\[.-])")
 # As documentation writes it: `user:pass@`, `user:PASSWORD@`.
 _URL_DUMMY = re.compile(r"(?i:pass|password|passwd|pwd|secret|token|x+)|[*.]+|[A-Z_]{3,}")
@@ -131,9 +147,8 @@ def sites(text: str, literal: str) -> Iterator[int]:
 
 def shaped(text: str, lower: str) -> Iterator[Span]:
     """Secrets with a known shape; `lower` is the folded text."""
-    for shape in SHAPES:
-        for literal in shape.literals:
-            yield from _matches(text, literal, shape)
+    for beginning, group in _GROUPS.items():
+        yield from _matches(text, beginning, group)
     for at in sites(text, "://"):
         match = _URL.match(text, at)
         if match and not _is_harmless_in_url(match["v"]):
@@ -157,17 +172,21 @@ def key_blocks(text: str) -> Iterator[Span]:
             yield Span(begin.start(), rest.end(), "private-key")
 
 
-def _matches(text: str, literal: str, shape: Shape) -> Iterator[Span]:
-    at = text.find(literal)
-    while at >= 0:
-        match = shape.pattern.match(text, at)
-        next_at = at + len(literal)
-        if match:
-            next_at = match.end()
-            secret = match[shape.pattern.groups]
-            if not is_marked(secret) and not is_wordy(secret, digits=0):
-                yield Span(*match.span(shape.pattern.groups), shape.kind)
-        at = text.find(literal, next_at)
+def _matches(text: str, beginning: str, group: Sequence[tuple[str, Shape]]) -> Iterator[Span]:
+    literals = tuple(literal for literal, _ in group)
+    done = [0] * len(group)  # what a pattern has matched once it does not look at again
+    for at in sites(text, beginning):
+        if not text.startswith(literals, at):
+            continue
+        for number, (literal, shape) in enumerate(group):
+            if at < done[number] or not text.startswith(literal, at):
+                continue
+            match = shape.pattern.match(text, at)
+            if match:
+                done[number] = match.end()
+                secret = match[shape.pattern.groups]
+                if not is_marked(secret) and not is_wordy(secret, digits=0):
+                    yield Span(*match.span(shape.pattern.groups), shape.kind)
 
 
 def _is_harmless_in_url(value: str) -> bool:

@@ -13,7 +13,6 @@ import anyio
 from live_memory.core.errors import Busy, LiveMemoryError
 from live_memory.core.hosts.notices import AnythingChanged, Notice, Subject
 from live_memory.core.hosts.shell import Search
-from live_memory.core.memory.coverage import in_view
 from live_memory.core.memory.events import MemoryEvent
 from live_memory.core.memory.window import Window
 from live_memory.core.reading.observation import FileRead
@@ -24,6 +23,7 @@ from live_memory.flow.freshness import Freshness
 from live_memory.flow.indexing import Indexer
 from live_memory.flow.ingesting.finding import Finder
 from live_memory.flow.ingesting.judging import Found, Judge
+from live_memory.flow.ingesting.viewing import View
 from live_memory.flow.ingesting.waiting import Item, Waiting
 from live_memory.ports import Clock, Sandbox, SignalSink, WorkspaceIdentity
 
@@ -34,7 +34,8 @@ _BATCH = 32
 # Agents look at a few lines deep in large files. Only these lines are kept, but the file has to be
 # read and redacted up to there: a megabyte takes half a second in its thread.
 _LEAST_LOOK_BYTES = 1024 * 1024
-# How often due files are looked for while any wait; idle costs nothing.
+# How often due files are looked for while any wait; idle costs nothing. In a burst, which fills a
+# batch, the next one follows at once: 320 files a second would be fewer than hosts can name.
 _TICK_S = 0.1
 
 
@@ -57,10 +58,12 @@ class Ingestor:
         self._sandbox = sandbox
         self._freshness = freshness
         self._judge = Judge(redactor)
+        self._view = View()
         self._clock = clock
         self._signals = signals
         self._max_file_bytes = max(max_file_bytes, _LEAST_LOOK_BYTES)
         self._waiting = Waiting()
+        self._in_hand: Sequence[Item] = ()
         self._something = anyio.Event()
         self._nothing_waits = anyio.Event()
         self._is_hurried = False
@@ -69,18 +72,25 @@ class Ingestor:
             identity.root, sandbox=sandbox, listed=lambda: indexer.signatures, redactor=redactor
         )
         self.is_closed = False
-        self.dropped = 0
+        self.dropped = self.heard = 0
         self.last_event_at: Instant | None = None
 
-    def offer(self, subjects: Sequence[Subject]) -> None:
-        """Take notice of what happened; never waits."""
+    def offer(self, subjects: Sequence[Subject], *, events: int = 1) -> None:
+        """Take notice of what so many events of a host are about; never waits."""
         self.last_event_at = self._clock.now()
+        self.heard += events
         for subject in subjects:
             if isinstance(subject, AnythingChanged):
                 self._is_doubtful = True
             else:
                 self._note_lost(self._waiting.put(subject, now=anyio.current_time()))
         self._something.set()
+
+    @property
+    def unlearned(self) -> tuple[Subject, ...]:
+        """Everything that was offered and is in no event yet."""
+        doubt = (AnythingChanged(),) if self._is_doubtful else ()
+        return (*self._in_hand, *self._waiting.all, *doubt)
 
     def lost(self, count: int) -> None:
         """Events were lost before they came here."""
@@ -94,10 +104,12 @@ class Ingestor:
         while True:
             await self._something.wait()
             self._something = anyio.Event()
+            is_burst = False
             while self._waiting or self._is_doubtful:
-                await anyio.sleep(0 if self._is_hurried else _TICK_S)
+                await anyio.sleep(0 if self._is_hurried or is_burst else _TICK_S)
                 now = math.inf if self._is_hurried else anyio.current_time()
-                subjects = self._waiting.take_due(now=now, most=_BATCH)
+                subjects = self._in_hand = self._waiting.take_due(now=now, most=_BATCH)
+                is_burst = len(subjects) == _BATCH
                 try:
                     await self._learn(subjects, window, record)
                 except Busy:  # the window's owner is behind, or closing
@@ -105,6 +117,7 @@ class Ingestor:
                 except LiveMemoryError:
                     # A comparison that fails is made again for the next question.
                     self._note_lost(len(subjects))
+                self._in_hand = ()
             self._is_hurried = False
             self._nothing_waits.set()
             self._nothing_waits = anyio.Event()
@@ -118,10 +131,13 @@ class Ingestor:
     async def rest(self, window: Window) -> Sequence[MemoryEvent]:
         """What still waits, as events; for a workspace that closes."""
         self.is_closed = True
+        self._in_hand = (*self._in_hand, *self._waiting.take_all())
         try:
-            return (await self._found(self._waiting.take_all(), window)).events
+            found = await self._found(self._in_hand, window)
         except LiveMemoryError:
             return ()
+        self._in_hand = ()
+        return found.events
 
     async def _learn(
         self,
@@ -151,7 +167,7 @@ class Ingestor:
         searches = [s for s in subjects if isinstance(s, Search)]
         for path, notice in (await self._finder.searched(searches)).items():
             files[path] = files[path].with_later(notice) if path in files else notice
-        shown = in_view(window)
+        shown = self._view.of(window)
         # What was only touched matters where it is in view.
         files = {
             path: notice
@@ -165,8 +181,10 @@ class Ingestor:
         real = [read.path for read in reads if isinstance(read, FileRead)]
         kept = await self._finder.kept(real)
         now = self._clock.now()
+        # Links lead to other names.
+        theirs = {path: shown[path] for path in {*files, *real} if path in shown}
         return await anyio.to_thread.run_sync(
-            lambda: self._judge.judged(files, reads, shown, kept=kept, now=now)
+            lambda: self._judge.judged(files, reads, theirs, kept=kept, now=now)
         )
 
     def _put_back(self, subjects: Sequence[Item]) -> None:

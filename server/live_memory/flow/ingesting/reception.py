@@ -1,17 +1,19 @@
 """The one way in for what hosts say: each payload is understood and handed to its workspace."""
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 import anyio
 
-from live_memory.core.errors import InvalidRequest, LiveMemoryError
+from live_memory.core.errors import InvalidRequest, LiveMemoryError, StoreUnavailable
 from live_memory.core.hosts.notices import AnythingChanged, Subject, notices_of
 from live_memory.core.hosts.paths import inside
 from live_memory.flow.ingesting.ingestor import Ingestor
-from live_memory.ports import HostDialect, Spool
+from live_memory.ports import HostDialect, Spool, WorkspaceIdentity
 
-__all__ = ["Reception"]
+__all__ = ["Reception", "Worktrees"]
 
 Payload = Mapping[str, object]
 
@@ -25,8 +27,29 @@ class _Learner(Protocol):
     """A workspace, as far as this module knows one."""
 
     @property
+    def identity(self) -> WorkspaceIdentity:
+        """Which one it is."""
+        ...
+
+    @property
     def ingestor(self) -> Ingestor:
         """Where its events go."""
+        ...
+
+    async def hear(self, subjects: Sequence[Subject], *, events: int) -> None:
+        """Take notice; returns once it survives a crash."""
+        ...
+
+
+class Worktrees(Protocol):
+    """Tells to which work tree of a repository a path belongs."""
+
+    async def holding(self, paths: Sequence[str], *, beside: str) -> Sequence[str | None]:
+        """The real root of the other work tree of the repository at the root `beside` that each
+        absolute path lies in; nothing for a path in `beside` itself or anywhere else.
+
+        A work tree must point back at the repository, so that no made-up path leads to a folder.
+        """
         ...
 
 
@@ -37,12 +60,19 @@ class Reception:
     """Takes events from the web layer and, once the server is back, from the spool."""
 
     def __init__(
-        self, dialect: HostDialect, *, opened: Opened, spool: Spool, private: Sequence[str] = ()
+        self,
+        dialect: HostDialect,
+        *,
+        opened: Opened,
+        spool: Spool,
+        worktrees: Worktrees,
+        private: Sequence[str] = (),
     ) -> None:
         """`private` folders are our own: nothing in them is ever learned (cases C29)."""
         self._dialect = dialect
         self._opened = opened
         self._spool = spool
+        self._worktrees = worktrees
         self._private = tuple(private)
         self._look = anyio.Event()
         self._recent: dict[str, tuple[float, _Learner]] = {}
@@ -60,21 +90,59 @@ class Reception:
 
         Raises:
             InvalidRequest: a payload names no workspace, or one that cannot be.
+            StoreUnavailable: they are known, and would not survive a crash.
             Unavailable: a workspace cannot be opened.
         """
         subjects: dict[str, list[Subject]] = {}
+        events = Counter[str]()
         for payload in payloads:
             report = self._dialect.parse(payload)
             cwd = project or report.cwd
             if cwd is None:
                 raise InvalidRequest("no folder: send X-Live-Memory-Project, or a payload's 'cwd'")
             found = subjects.setdefault(cwd, [])
+            events[cwd] += 1
+            private = (*self._private, *([report.records] if report.records else ()))
             for event in report.events:
-                found += (subject for subject in notices_of(event) if not self._is_ours(subject))
-        workspaces = {cwd: await self._workspace(cwd) for cwd in subjects}
-        for cwd, found in subjects.items():
-            workspaces[cwd].ingestor.offer(found)
+                found += (one for one in notices_of(event) if not _is_in(private, one))
+        # Every workspace is found before any is told.
+        homes = {cwd: await self._workspace(cwd) for cwd in subjects}
+        elsewhere = [
+            pair for cwd in subjects for pair in await self._taken_out(subjects[cwd], homes[cwd])
+        ]
+        told = [(homes[cwd], found, events[cwd]) for cwd, found in subjects.items()]
+        told += [(workspace, found, 0) for workspace, found in elsewhere]
+        unkept: StoreUnavailable | None = None
+        for workspace, found, count in told:
+            try:
+                await workspace.hear(found, events=count)
+            except StoreUnavailable as problem:
+                unkept = problem
         self._look.set()
+        if unkept is not None:
+            raise unkept
+
+    async def _taken_out(
+        self, subjects: list[Subject], home: _Learner
+    ) -> Sequence[tuple[_Learner, list[Subject]]]:
+        """Take out what lies in other work trees of the repository, with each one's workspace."""
+        named = [one for one in subjects if not isinstance(one, AnythingChanged)]
+        if not named:
+            return ()
+        paths = [one.path for one in named]
+        roots = await self._worktrees.holding(paths, beside=home.identity.root)
+        places: dict[str | None, list[Subject]] = {}
+        for subject, root in zip(named, roots, strict=True):
+            places.setdefault(root, []).append(subject)
+        doubts = [one for one in subjects if isinstance(one, AnythingChanged)]
+        subjects[:] = [*places.pop(None, []), *doubts]
+        found: list[tuple[_Learner, list[Subject]]] = []
+        for root, its in places.items():
+            assert root is not None
+            # A work tree may have been removed since it was found.
+            with suppress(LiveMemoryError):
+                found.append((await self._workspace(root), its))
+        return found
 
     async def _workspace(self, cwd: str) -> _Learner:
         until, recent = self._recent.get(cwd, (0.0, None))
@@ -96,9 +164,8 @@ class Reception:
             except LiveMemoryError:
                 continue  # the folder is gone since
 
-    def _is_ours(self, subject: Subject) -> bool:
-        if isinstance(subject, AnythingChanged):
-            return False
-        return any(
-            subject.path == folder or inside(folder, subject.path) for folder in self._private
-        )
+
+def _is_in(folders: Sequence[str], subject: Subject) -> bool:
+    if isinstance(subject, AnythingChanged):
+        return False
+    return any(subject.path == folder or inside(folder, subject.path) for folder in folders)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from live_memory.core.hosts.notices import Notice
 from live_memory.core.hosts.shell import Search
@@ -37,6 +38,11 @@ class Waiting:
     def __len__(self) -> int:
         return len(self._items)
 
+    @property
+    def all(self) -> Sequence[Item]:
+        """Everything, in order."""
+        return [item.subject for item in self._items.values()]
+
     def put(self, subject: Item, *, now: float) -> int:
         """Add to what is known of the same file; returns how many were dropped to make room."""
         old = self._items.get(subject.key)
@@ -53,11 +59,11 @@ class Waiting:
 
     def take_due(self, *, now: float, most: int) -> Sequence[Item]:
         """The oldest that need not wait longer; they wait no more."""
-        keys = [key for key, item in self._items.items() if item.is_due(now)][:most]
+        keys = [*islice((k for k, item in self._items.items() if item.is_due(now)), most)]
         return [self._items.pop(key).subject for key in keys]
 
     def take_all(self) -> Sequence[Item]:
-        """Everything, in order."""
-        taken = [item.subject for item in self._items.values()]
+        """Everything, in order; it waits no more."""
+        taken = self.all
         self._items.clear()
         return taken

@@ -1,0 +1,1 @@
+"""Notices changes in the folders of a workspace; a hint, which nothing rests on."""
