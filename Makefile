@@ -56,7 +56,7 @@ e2e: .venv/.dev ## real processes and, where it is installed, the real client
 	@$(PYTEST) tests/e2e tests/claude $(PYTEST_ARGS)
 
 docs: .venv/.runtime ## pages that are generated from the code
-	@$(BIN)/python -c 'from live_memory.settings import page; print(page(), end="")' > docs/settings.md
+	@$(BIN)/python -c 'from live_memory.cli.settings_page import page; print(page(), end="")' > docs/settings.md
 
 # What benchmarks read; a suite whose data or repositories are absent says so.
 REPOS ?= ../repositories

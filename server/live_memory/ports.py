@@ -8,7 +8,6 @@ from typing import Protocol
 from live_memory.core.companion.chat import Abilities, ModelReply, ModelRequest
 from live_memory.core.evidence.places import Candidates, Definition, Place, Terms
 from live_memory.core.hosts.events import HostReport
-from live_memory.core.memory.window import Window
 from live_memory.core.reading.lookup import (
     ChangedFiles,
     CommitSearch,
@@ -20,8 +19,11 @@ from live_memory.core.reading.lookup import (
     TextPattern,
 )
 from live_memory.core.reading.observation import FileRead, Observation, Skipped
+from live_memory.core.saving.journal import Told
+from live_memory.core.saving.snapshot import Memory, Restored
 from live_memory.core.signals import Signal
 from live_memory.core.values import Instant, RelPath, StatSignature, WorkspaceKey
+from live_memory.core.watching import Noticed, WatchState
 
 __all__ = [
     "Clock",
@@ -33,6 +35,7 @@ __all__ = [
     "SignalSink",
     "SnapshotStore",
     "Spool",
+    "Watcher",
     "WorkspaceIdentity",
     "Workspaces",
 ]
@@ -201,32 +204,28 @@ class LanguageModel(Protocol):
 
 
 class SnapshotStore(Protocol):
-    """Keeps windows across restarts."""
+    """Keeps memories across restarts: a snapshot now and then, and a journal of what came since.
 
-    async def load(self, key: WorkspaceKey) -> Window | None:
-        """The last saved window, or nothing.
+    Only what was loaded takes records and saves. What fails raises `StoreUnavailable`.
+    """
 
-        Raises:
-            Corrupt: it cannot be read; it was set aside and will not be overwritten.
-            StoreUnavailable: the data folder cannot be read.
+    async def load(self, key: WorkspaceKey) -> Restored:
+        """What was kept; what cannot be read is set aside and never overwritten."""
+
+    async def append(self, key: WorkspaceKey, root: str, told: Sequence[Told]) -> None:
+        """Add records: they survive a crash once this returns, or none comes before a save."""
+
+    async def save(self, key: WorkspaceKey, root: str, taken: Callable[[], Memory]) -> None:
+        """Replace the snapshot in one step, or leave it as it was.
+
+        `taken` is called once the next journal has begun: what comes from then on is in that.
         """
-        ...
-
-    async def save(self, key: WorkspaceKey, root: str, window: Window) -> None:
-        """Replace the saved window in one step.
-
-        Raises:
-            StoreUnavailable: the data folder cannot be written.
-        """
-        ...
 
     async def forget(self, key: WorkspaceKey) -> None:
         """Remove everything that is kept for a workspace."""
-        ...
 
     async def roots(self) -> Mapping[WorkspaceKey, str]:
         """The workspaces that have something saved, with their roots."""
-        ...
 
 
 class HostDialect(Protocol):
@@ -251,6 +250,34 @@ class Spool(Protocol):
 
     async def take(self) -> Sequence[Missed]:
         """Everything that was written down, oldest first; each is given once."""
+        ...
+
+
+class Watcher(Protocol):
+    """Notices that files of one workspace change: a hint, late or absent, and never proof."""
+
+    @property
+    def state(self) -> WatchState:
+        """How much is watched now."""
+
+    async def follow(self, folders: Sequence[str]) -> None:
+        """Watch these folders alone, each without what is below it; `""` is the root.
+
+        The first matter most where not all can be watched; a folder comes after the one above.
+        Never raises: `state` says what fails. A folder that comes back is noticed by its name.
+        """
+        ...
+
+    async def wait(self) -> None:
+        """Wait until there is something to take."""
+        ...
+
+    def take(self) -> Noticed:
+        """What changed since the last time."""
+        ...
+
+    async def aclose(self) -> None:
+        """Watch nothing any more."""
         ...
 
 

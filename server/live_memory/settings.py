@@ -14,14 +14,16 @@ from pydantic import (
     Field,
     SecretStr,
     ValidationError,
+    ValidationInfo,
     field_validator,
 )
 
 from live_memory.core.errors import InvalidRequest
+from live_memory.core.reading.hiding import Hiding
 
-__all__ = ["RELOADABLE", "Configuration", "Settings", "config_file", "load", "page"]
+__all__ = ["PREFIX", "RELOADABLE", "Configuration", "Settings", "config_file", "load"]
 
-_PREFIX = "LIVE_MEMORY_"
+PREFIX = "LIVE_MEMORY_"
 
 # What a running server takes over when it is told to read its configuration again.
 RELOADABLE = frozenset(
@@ -53,6 +55,15 @@ class Settings(BaseModel):
         ge=1024,
         le=16 * 1024 * 1024,
         description="Bytes of a file that are read into memory; of a longer file, its head.",
+    )
+    passive: bool = Field(
+        default=True,
+        description="Whether memory fills from what the agent reads and edits; `no`: only counted.",
+    )
+    ignore: tuple[str, ...] = Field(
+        default=(),
+        description="Files and folders that are never read, listed or learned, as globs: "
+        "`*.csv`, `fixtures/**`. In the environment, a JSON list or globs with blanks between.",
     )
     provider: Literal["auto", "anthropic", "openai", "claude-cli", "none"] = Field(
         default="auto",
@@ -148,15 +159,55 @@ class Settings(BaseModel):
         le=86_400,
         description="Seconds after the last question for which the cache is kept.",
     )
+    idle_exit_s: int = Field(
+        default=7_200,
+        ge=0,
+        le=2_592_000,
+        description="Seconds without a client or a hook after which a server that was started in "
+        "the background ends; the next session starts it again. 0 is never. What `serve` or a "
+        "service runs stays.",
+    )
+    canonicalize_workspace: bool = Field(
+        default=True,
+        description="Whether every folder of a git work tree is the one workspace of its root; "
+        "else each folder that is asked about is a workspace.",
+    )
+    repo_root_mode: Literal["nearest", "outermost"] = Field(
+        default="nearest",
+        description="Which root a folder in a submodule belongs to: the submodule's, or that of "
+        "the repository that holds it.",
+    )
+    watch: bool = Field(
+        default=True,
+        description="Whether changed files are looked at as soon as they change; without it, when "
+        "a question comes in, which they are in any case.",
+    )
+    log_file: Path | None = Field(
+        default=None,
+        description="File that lines are logged to, in place of standard error; three of a "
+        "mebibyte are kept. A relative name is one in the data folder.",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="The least severe lines that are logged."
     )
 
-    @field_validator("openai_extra_body", mode="before")
+    @field_validator("openai_extra_body", "ignore", mode="before")
     @classmethod
-    def _from_json(cls, value: object) -> object:
-        """In the environment a table is written as JSON."""
-        return json.loads(value) if isinstance(value, str) else value
+    def _from_text(cls, value: object, info: ValidationInfo) -> object:
+        """In the environment a table or a list is written as JSON, globs also as words."""
+        if not isinstance(value, str):
+            return value
+        is_words = info.field_name == "ignore" and not value.lstrip().startswith('["')
+        return value.split() if is_words else json.loads(value)
+
+    @field_validator("ignore")
+    @classmethod
+    def _are_globs(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        try:
+            Hiding(value)
+        except InvalidRequest as problem:
+            raise ValueError(str(problem)) from problem
+        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,9 +238,9 @@ def load(flags: Mapping[str, object], environ: Mapping[str, str], file: Path) ->
         (
             "environment",
             {
-                name: environ[_PREFIX + name.upper()]
+                name: environ[PREFIX + name.upper()]
                 for name in known
-                if environ.get(_PREFIX + name.upper())
+                if environ.get(PREFIX + name.upper())
             },
         ),
         ("flag", {k: v for k, v in flags.items() if v is not None}),
@@ -206,48 +257,6 @@ def load(flags: Mapping[str, object], environ: Mapping[str, str], file: Path) ->
     unknown = sorted(in_file.keys() - known.keys())
     warnings = tuple(f"unknown setting {key!r} in {file} is ignored" for key in unknown)
     return Configuration(settings, sources, warnings)
-
-
-def page() -> str:
-    """The text of docs/settings.md."""
-    rows = "\n".join(
-        f"| `{name}` | {_kind(name)} | {_default(name)} | {field.description} |"
-        for name, field in Settings.model_fields.items()
-    )
-    return f"""# Settings
-
-Flags win over the environment, the environment over the config file, the file over the defaults.
-In the environment a setting is called `{_PREFIX}` and its name in capitals: `{_PREFIX}PORT`.
-The file is `config.toml` in the user's config folder for `live-memory`.
-`live-memory config show` prints each value with its source.
-Nothing in a repository can change a setting.
-
-| setting | values | default | meaning |
-|---|---|---|---|
-{rows}
-"""
-
-
-def _kind(name: str) -> str:
-    schema = Settings.model_json_schema()["properties"][name]
-    schema = schema.get("anyOf", [schema])[0]
-    if "enum" in schema:
-        return ", ".join(f"`{value}`" for value in schema["enum"])
-    if "minimum" in schema:
-        return f"{schema['minimum']} to {schema['maximum']}"
-    if schema.get("format") == "path":
-        return "folder"
-    return {"boolean": "yes, no", "object": "table"}.get(schema["type"], "text")
-
-
-def _default(name: str) -> str:
-    field = Settings.model_fields[name]
-    if name == "data_dir":
-        return "the user's data folder"
-    value = field.default_factory() if field.default_factory else field.default  # type: ignore[call-arg]  # ours take no argument
-    if isinstance(value, bool):
-        return "`yes`" if value else "`no`"
-    return "" if value is None or value == {} else f"`{value}`"
 
 
 def _read(file: Path) -> dict[str, object]:

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from live_memory.cli.settings_page import page
 from live_memory.core.errors import InvalidRequest
-from live_memory.settings import Settings, load, page
+from live_memory.settings import Settings, load
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 

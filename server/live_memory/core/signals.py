@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from live_memory.core.values import WorkspaceKey
 
 __all__ = [
+    "CompactionFailed",
+    "CompactionFinished",
     "EventsSkipped",
     "IndexRefreshed",
     "QuestionFinished",
     "SaveFailed",
     "Signal",
     "SnapshotQuarantined",
+    "WatchLimited",
     "WorkspaceFailed",
     "WorkspaceOpened",
 ]
@@ -58,6 +61,23 @@ class QuestionFinished:
 
 
 @dataclass(frozen=True, slots=True)
+class CompactionFinished:
+    workspace: WorkspaceKey
+    by_model: bool
+    entries: int
+    facts: int
+    rejected: int
+    tokens_before: int
+    tokens_after: int
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionFailed:
+    workspace: WorkspaceKey
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
 class SaveFailed:
     workspace: WorkspaceKey
     problem: str
@@ -70,12 +90,23 @@ class SnapshotQuarantined:
     problem: str
 
 
+@dataclass(frozen=True, slots=True)
+class WatchLimited:
+    workspace: WorkspaceKey
+    watched: int
+    wanted: int
+    problem: str
+
+
 Signal = (
     WorkspaceOpened
     | WorkspaceFailed
     | IndexRefreshed
     | EventsSkipped
     | QuestionFinished
+    | CompactionFinished
+    | CompactionFailed
     | SaveFailed
     | SnapshotQuarantined
+    | WatchLimited
 )

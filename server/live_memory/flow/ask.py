@@ -12,12 +12,17 @@ from dataclasses import replace
 import anyio
 
 from live_memory.core.asking.answer import Answer, Grounding, Mode, Question, StopReason
+from live_memory.core.companion.prompt import recipe
 from live_memory.core.errors import Busy, LiveMemoryError
 from live_memory.core.memory.events import QuestionAnswered
+from live_memory.core.reading.redaction import Redactor
 from live_memory.core.values import RelPath
 from live_memory.flow.answer_from_evidence import answer_from_evidence
-from live_memory.flow.companion.reply import Companion, Consultation
+from live_memory.flow.companion.kept import kept_answer
+from live_memory.flow.companion.reply import Consultation
+from live_memory.flow.models.lending import Companion
 from live_memory.flow.progress import Progress
+from live_memory.flow.recalling import with_what_is_known
 from live_memory.flow.workspace import Workspace
 
 __all__ = ["ask"]
@@ -54,17 +59,21 @@ async def ask(
                 answer = _nothing("Nothing was found in the part of this workspace that is known.")
             answer = replace(answer, notice=notice)
             if companion is not None and is_our_turn:
+                # What was found in half an index is no reason to give an answer again.
+                made = recipe(companion.model.abilities.model) if notice is None else ""
+                kept = await kept_answer(memory, question, recipe=made, evidence=answer)
                 consultation = Consultation(
                     memory,
                     question,
                     companion=companion,
                     evidence=answer,
                     changed=changed,
+                    recipe=made,
                     deadline=deadline,
                     progress=progress,
                 )
-                answer = await consultation.answer()
-    answer = replace(answer, elapsed_s=anyio.current_time() - started)
+                answer = kept or await consultation.answer()
+    answer = replace(_redacted(answer, memory.redactor), elapsed_s=anyio.current_time() - started)
     try:
         await memory.record(QuestionAnswered(question, answer, based_on=seen.revision))
     except Busy:
@@ -72,15 +81,17 @@ async def ask(
     return answer
 
 
+def _redacted(answer: Answer, redactor: Redactor) -> Answer:
+    """Without secrets that a model or its endpoint said."""
+    notice = None if answer.notice is None else redactor.redact_forms(answer.notice).text.text
+    return replace(answer, text=redactor.redact_forms(answer.text).text.text, notice=notice)
+
+
 async def _from_evidence(memory: Workspace, question: Question) -> Answer:
     try:
-        return await answer_from_evidence(
-            question,
-            sandbox=memory.sandbox,
-            index=memory.index,
-            redactor=memory.redactor,
-            max_bytes=memory.max_file_bytes,
-        )
+        shelf = memory.indexer.shelf
+        found = await answer_from_evidence(question, shelf=shelf, index=memory.index)
+        return await with_what_is_known(memory, question, found)
     except LiveMemoryError as problem:
         return _nothing(f"The evidence could not be read: {problem}")
 

@@ -1,4 +1,4 @@
-"""Before a question is answered, everything in view is made equal to the bytes on disk.
+"""Before a question is answered, everything that is known is made equal to the bytes on disk.
 
 A signature that is unchanged proves the bytes; anything else is opened and hashed. What changed is
 appended as an event, so that the window shows it and facts that rested on old bytes step back.
@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import anyio
 
+from live_memory.core.memory.coverage import Shown, in_view
 from live_memory.core.memory.events import FileChanged, FileGone, FileObserved, MemoryEvent
 from live_memory.core.memory.window import Window, current_hashes
 from live_memory.core.reading.admission import observe
@@ -22,6 +23,8 @@ __all__ = ["Freshness"]
 # New bytes of a changed file are shown whole up to so many tokens; of a larger one only that it
 # changed, and the companion reads what it needs of it.
 _SHOWN_WHOLE = 3_000
+# Files that are held at a time: after a restart all that are known are hashed once.
+_BATCH = 64
 
 
 class Freshness:
@@ -55,7 +58,7 @@ class Freshness:
         async with self.turn:
             return await self._restored(window(), signatures, record)
 
-    def note_read(self, read: FileRead) -> None:
+    def note_read(self, read: FileRead | Observation) -> None:
         """These bytes were read with this signature, and what they are was recorded."""
         self._proved[read.path] = (read.signature, read.sha)
 
@@ -65,31 +68,36 @@ class Freshness:
         signatures: Mapping[RelPath, StatSignature],
         record: Callable[[MemoryEvent], Awaitable[None]],
     ) -> Sequence[RelPath]:
-        in_view = current_hashes(window)
-        doubtful = sorted(
-            path for path in in_view if not self._is_proved(path, in_view, signatures)
-        )
-        names = [path.text for path in doubtful]
-        reads = await self._sandbox.read(names, max_bytes=self._max_file_bytes)
+        known, shown = current_hashes(window), in_view(window)
+        doubtful = sorted(path for path in known if not self._is_proved(path, known, signatures))
         changed = []
-        for path, read in zip(doubtful, reads, strict=True):
-            event = self._judged(path, in_view[path], read)
-            if event is not None:
-                changed.append(path)
-                await record(event)
+        for start in range(0, len(doubtful), _BATCH):
+            batch = doubtful[start : start + _BATCH]
+            names = [path.text for path in batch]
+            reads = await self._sandbox.read(names, max_bytes=self._max_file_bytes)
+            for path, read in zip(batch, reads, strict=True):
+                event = self._judged(path, known[path], read, shown=shown.get(path))
+                if event is not None:
+                    changed.append(path)
+                    await record(event)
         return changed
 
     def _is_proved(
         self,
         path: RelPath,
-        in_view: Mapping[RelPath, ContentHash | None],
+        known: Mapping[RelPath, ContentHash | None],
         signatures: Mapping[RelPath, StatSignature],
     ) -> bool:
         proof = self._proved.get(path)
-        return proof is not None and proof == (signatures.get(path), in_view[path])
+        return proof is not None and proof == (signatures.get(path), known[path])
 
     def _judged(
-        self, path: RelPath, known: ContentHash | None, read: FileRead | Skipped
+        self,
+        path: RelPath,
+        known: ContentHash | None,
+        read: FileRead | Skipped,
+        *,
+        shown: Shown | None,
     ) -> MemoryEvent | None:
         now = self._clock.now()
         if isinstance(read, Skipped):
@@ -98,8 +106,11 @@ class Freshness:
         self._proved[path] = (read.signature, read.sha)
         if read.sha == known:
             return None
+        if shown is None:
+            return FileChanged(path, read.sha, now)
         seen = observe(read, redactor=self._redactor)
         if isinstance(seen, Observation) and estimate(seen.text.text) <= _SHOWN_WHOLE:
             total = len(seen.lines)
-            return FileObserved(path, read.sha, 1, total, total, seen.text, Origin.DISK, now)
+            origin = Origin.DISK if shown.is_quoted else Origin.NOTICED
+            return FileObserved(path, read.sha, 1, total, total, seen.text, origin, now)
         return FileChanged(path, read.sha, now)

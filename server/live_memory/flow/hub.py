@@ -8,17 +8,17 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from live_memory.core.asking.answer import Answer, Question
 from live_memory.core.companion.spend import Spend
-from live_memory.core.errors import LiveMemoryError, Unavailable
-from live_memory.core.memory.events import QuestionAnswered
+from live_memory.core.errors import InvalidRequest, LiveMemoryError, Unavailable
+from live_memory.core.memory.events import FactPinned, Forgotten, QuestionAnswered
+from live_memory.core.memory.ledger import Fact, FactId, Ledger
 from live_memory.core.memory.window import Entry, questions
 from live_memory.core.signals import QuestionFinished, WorkspaceFailed
 from live_memory.core.values import WorkspaceKey
 from live_memory.flow.ask import ask
 from live_memory.flow.companion.keep_warm import WarmKeeping, keep_warm
-from live_memory.flow.companion.models import ModelDesk
 from live_memory.flow.companion.probe import Verdict, probe
-from live_memory.flow.companion.reply import Companion
 from live_memory.flow.jobs import Jobs
+from live_memory.flow.models.lending import Companion, ModelDesk
 from live_memory.flow.progress import Progress
 from live_memory.flow.statistics import WorkspaceStats, statistics
 from live_memory.flow.workspace import Workspace
@@ -142,6 +142,45 @@ class Hub:
         memory = await self.opened(cwd)
         return memory.identity, tuple(reversed(memory.window.entries))
 
+    async def ledger(self, cwd: str) -> tuple[WorkspaceIdentity, Ledger]:
+        """All facts, each marked where its source is no longer what it was.
+
+        Raises:
+            InvalidRequest: `cwd` leads to no workspace.
+        """
+        memory = await self.opened(cwd)
+        await memory.checked()
+        return memory.identity, memory.window.ledger
+
+    async def pin(self, cwd: str, fact_id: FactId) -> Fact:
+        """Keep a fact in every prompt.
+
+        Raises:
+            InvalidRequest: `cwd` leads to no workspace, or there is no such fact.
+        """
+        memory, _ = await self._fact(cwd, fact_id)
+        await memory.record(FactPinned(fact_id))
+        return memory.window.ledger[fact_id]
+
+    async def forget_fact(self, cwd: str, fact_id: FactId) -> Fact:
+        """Drop a fact for good; what is learned again by itself does not bring it back.
+
+        Raises:
+            InvalidRequest: `cwd` leads to no workspace, or there is no such fact.
+        """
+        memory, fact = await self._fact(cwd, fact_id)
+        await memory.record(Forgotten(frozenset(), frozenset({fact_id})))
+        return fact
+
+    async def _fact(self, cwd: str, fact_id: FactId) -> tuple[Workspace, Fact]:
+        memory = await self.opened(cwd)
+        try:
+            return memory, memory.window.ledger[fact_id]
+        except KeyError:
+            raise InvalidRequest(
+                f"no fact {fact_id!r} in this workspace: `live-memory facts list` names them"
+            ) from None
+
     async def clear(self, cwd: str) -> WorkspaceIdentity:
         """Forget everything about one workspace, on disk too.
 
@@ -163,7 +202,15 @@ class Hub:
     @property
     def problems(self) -> tuple[str, ...]:
         """Why the server is degraded, in words for a person; nothing when all is well."""
-        return tuple(problem for memory in self._open_now() for problem in memory.problems)
+        companion = self.models.companion
+        unkept = (companion.purse.problem,) if companion and companion.purse.problem else ()
+        found = (problem for memory in self._open_now() for problem in memory.problems)
+        return (*unkept, *found)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is less than it could be while every answer is as true as ever."""
+        return tuple(sorted({m.watching.note for m in self._open_now() if m.watching.note}))
 
     def _open_now(self) -> Sequence[Workspace]:
         return [slot.workspace for slot in self._slots.values() if slot.workspace]
@@ -178,14 +225,22 @@ class Hub:
         if self._tasks is None:
             raise Unavailable("the server is not running yet")
         identity = await self._workspaces.resolve(cwd)
-        slot = self._slots.get(identity.key)
-        if slot is None:
-            slot = self._slots[identity.key] = _Slot(identity)
-            self._tasks.start_soon(self._serve, slot)
-        await slot.settled.wait()
+        slot = await self._settled(identity, self._tasks)
+        if slot.workspace is not None and not await slot.workspace.sandbox.is_same_root():
+            # Another folder has this name now: what is open still reads the one that was there.
+            await _close(slot)
+            slot = await self._settled(identity, self._tasks)
         if slot.workspace is None:
             raise slot.problem or Unavailable("the workspace was closed while it was opened")
         return slot.workspace
+
+    async def _settled(self, identity: WorkspaceIdentity, tasks: TaskGroup) -> _Slot:
+        slot = self._slots.get(identity.key)
+        if slot is None:
+            slot = self._slots[identity.key] = _Slot(identity)
+            tasks.start_soon(self._serve, slot)
+        await slot.settled.wait()
+        return slot
 
     async def _serve(self, slot: _Slot) -> None:
         """Run one workspace; its crash is its own, and the next use opens it anew."""
@@ -193,7 +248,7 @@ class Hub:
         try:
             with slot.scope:
                 memory = await self._open_workspace(slot.identity)
-                await memory.run(opened=lambda: slot.open(memory))
+                await memory.run(opened=lambda: slot.open(memory), borrowed=self.models.borrowed)
         except LiveMemoryError as problem:
             slot.problem = problem
             self._signals.emit(WorkspaceFailed(key, str(problem)))
@@ -211,6 +266,10 @@ class Hub:
     async def _forget(self, key: WorkspaceKey) -> None:
         slot = self._slots.get(key)
         if slot is not None:
-            slot.scope.cancel()
-            await slot.closed.wait()
+            await _close(slot)
         await self._store.forget(key)
+
+
+async def _close(slot: _Slot) -> None:
+    slot.scope.cancel()
+    await slot.closed.wait()

@@ -5,19 +5,18 @@ from dataclasses import dataclass
 from live_memory.core.companion.prompt import window_tokens
 from live_memory.core.memory.coverage import in_view
 from live_memory.core.memory.window import questions
-from live_memory.core.values import Instant, TokenCount
+from live_memory.core.values import Instant
+from live_memory.core.watching import WatchState
+from live_memory.flow.compacting.compactor import LastCompaction
 from live_memory.flow.workspace import Workspace
 from live_memory.ports import WorkspaceIdentity
 
 __all__ = ["WorkspaceStats", "statistics"]
 
-# The largest window product.md section 5 allows.
-_WINDOW_LIMIT = TokenCount(128_000)
-
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceStats:
-    """`known_files` counts the files whose current bytes are in memory.
+    """`known_files` counts the files that were read and are known by the bytes they have.
 
     `dropped_events` were lost to a bound, here or in a hook's spool.
     """
@@ -27,36 +26,48 @@ class WorkspaceStats:
     entries: int
     facts: int
     stale_facts: int
+    rejected_facts: int
+    compactions: int
+    last_compaction: LastCompaction | None
     questions: int
     window_tokens: int
     window_limit: int
     model_calls: int
     cost_usd: float
     dropped_events: int
+    hook_events: int
     last_hook_at: Instant | None
     indexed_files: int
     files_waiting: int
+    watch: WatchState
     problems: tuple[str, ...]
 
 
 def statistics(memory: Workspace) -> WorkspaceStats:
     """Count what the workspace holds now."""
     window, state = memory.window, memory.indexer.state
+    shown = in_view(window)
+    observed = sum(file.is_observed for file in shown.values())
     asked = questions(window)
     return WorkspaceStats(
         workspace=memory.identity,
-        known_files=sum(file.is_observed for file in in_view(window).values()),
+        known_files=observed + len(window.settled.keys() - shown.keys()),
         entries=len(window.entries),
         facts=len(window.ledger.facts),
         stale_facts=sum(fact.is_stale for fact in window.ledger.facts),
+        rejected_facts=window.ledger.rejected,
+        compactions=memory.compactor.count,
+        last_compaction=memory.compactor.last,
         questions=len(asked),
         window_tokens=window_tokens(window),
-        window_limit=_WINDOW_LIMIT,
+        window_limit=memory.max_context_tokens,
         model_calls=sum(q.answer.usage.model_calls for q in asked),
         cost_usd=sum(q.answer.cost_usd or 0.0 for q in asked),
         dropped_events=memory.ingestor.dropped,
+        hook_events=memory.ingestor.heard,
         last_hook_at=memory.ingestor.last_event_at,
         indexed_files=state.files - state.waiting,
         files_waiting=state.waiting,
+        watch=memory.watching.state,
         problems=memory.problems,
     )

@@ -1,37 +1,37 @@
 """The owner of one workspace: its window, which nobody else replaces, its index, its snapshot."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import anyio
+import anyio.to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from live_memory.core.companion.chat import ModelRequest
 from live_memory.core.companion.prompt import render_tree
-from live_memory.core.errors import Busy, Corrupt
-from live_memory.core.memory.events import MemoryEvent
+from live_memory.core.companion.start import PromptStart
+from live_memory.core.errors import Busy
+from live_memory.core.hosts.notices import Subject
+from live_memory.core.memory.events import Compacted, Forgotten, MemoryEvent
 from live_memory.core.memory.window import Window, apply
-from live_memory.core.reading.redaction import Redactor
+from live_memory.core.saving.snapshot import Memory
+from live_memory.core.saving.subjects import holds_secret
 from live_memory.core.signals import SnapshotQuarantined, WorkspaceOpened
-from live_memory.flow.freshness import Freshness
-from live_memory.flow.indexing import Indexer
-from live_memory.flow.ingesting.ingestor import Ingestor
+from live_memory.flow.models.lending import Borrowed
 from live_memory.flow.persist import Persister
+from live_memory.flow.surroundings import Surroundings
 from live_memory.flow.turns import Turns
-from live_memory.ports import (
-    Clock,
-    EvidenceIndex,
-    Sandbox,
-    SignalSink,
-    SnapshotStore,
-    WorkspaceIdentity,
-)
+from live_memory.flow.watching import Watching
+from live_memory.ports import EvidenceIndex, WorkspaceIdentity
 
 __all__ = ["LastOpening", "Workspace"]
 
 # Events that may wait for the loop; beyond it callers hear `Busy` (design.md section 6).
 _INBOX = 1_024
 _DRAIN_S = 2.0
+# A tree of so many files is drawn in a few milliseconds.
+_FEW = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,53 +53,32 @@ class _Letter:
 class Workspace:
     """One repository's memory. Readers take `window`, an immutable revision; writers `record`."""
 
-    def __init__(
-        self,
-        identity: WorkspaceIdentity,
-        *,
-        sandbox: Sandbox,
-        index: EvidenceIndex,
-        spare_index: Callable[[], EvidenceIndex],
-        store: SnapshotStore,
-        signals: SignalSink,
-        clock: Clock,
-        redactor: Redactor,
-        max_file_bytes: int,
-        turns: Turns,
-    ) -> None:
+    def __init__(self, identity: WorkspaceIdentity, given: Surroundings, *, turns: Turns) -> None:
+        """Nothing runs and nothing is read before `run`."""
         self.identity = identity
         self.turns = turns
-        self.redactor = redactor
-        self.max_file_bytes = max_file_bytes
-        self.freshness = Freshness(
-            sandbox=sandbox, redactor=redactor, clock=clock, max_file_bytes=max_file_bytes
-        )
-        self.sandbox = sandbox
+        self.redactor = given.redactor
+        self.max_file_bytes = given.max_file_bytes
+        self.max_context_tokens = given.max_context_tokens
+        self.sandbox = given.sandbox
         self.window = Window()
-        self.indexer = Indexer(
-            identity.key,
-            sandbox=sandbox,
-            index=index,
-            spare=spare_index,
-            signals=signals,
-            redactor=redactor,
-            max_file_bytes=max_file_bytes,
-        )
-        self.ingestor = Ingestor(
+        self.freshness = given.freshness()
+        self.indexer = given.indexer(identity)
+        self.ingestor = given.ingestor(identity, self.indexer, self.freshness)
+        self.compactor = given.compactor(identity, index=lambda: self.index)
+        self.watching = Watching(
             identity,
-            sandbox=sandbox,
-            indexer=self.indexer,
-            freshness=self.freshness,
-            redactor=redactor,
-            clock=clock,
-            signals=signals,
-            max_file_bytes=max_file_bytes,
+            watcher=given.watcher,
+            window=lambda: self.window,
+            offer=self._hint,
+            signals=given.signals,
         )
-        self._store = store
-        self._signals = signals
+        self._store = given.store
+        self._signals = given.signals
         self.last_opening: LastOpening | None = None
+        self.prompt = PromptStart()
         self._tree: str | None = None
-        self._quarantined: str | None = None
+        self._set_aside: tuple[str, ...] = ()
         self._persister: Persister | None = None
         self._letters: MemoryObjectSendStream[_Letter]
         self._inbox: MemoryObjectReceiveStream[_Letter]
@@ -115,10 +94,10 @@ class Workspace:
         """What keeps this workspace from being whole, in words for a person."""
         unsaved = self._persister.problem if self._persister else None
         index = (self.indexer.not_kept, self.indexer.state.problem)
-        found = (self._quarantined, unsaved, *index)
+        found = (*self._set_aside, unsaved, *index)
         return tuple(problem for problem in found if problem)
 
-    def tree(self, *, budget_tokens: int) -> str:
+    async def tree(self, *, budget_tokens: int) -> str:
         """The files of this workspace, as they were when this was first asked for.
 
         It stands at the front of every prompt, so it is made anew only when a prompt may change
@@ -126,20 +105,26 @@ class Workspace:
         """
         if self._tree is None:
             names = [path.text for path in self.indexer.signatures]
-            self._tree = render_tree(names, budget_tokens=budget_tokens)
+            if len(names) <= _FEW:
+                self._tree = render_tree(names, budget_tokens=budget_tokens)
+            else:
+                render = partial(render_tree, names, budget_tokens=budget_tokens)
+                self._tree = await anyio.to_thread.run_sync(render)
         return self._tree
 
-    async def run(self, *, opened: Callable[[], None]) -> None:
-        """Restore, say `opened`, fold events until cancelled; what was sent by then is saved."""
-        await self._restore()
-        self._persister = Persister(
-            self.identity, store=self._store, window=lambda: self.window, signals=self._signals
-        )
+    async def run(self, *, opened: Callable[[], None], borrowed: Borrowed) -> None:
+        """Restore, say `opened`, fold events until cancelled; what was sent by then is saved.
+
+        `borrowed` lends the model that summarises, where there is one.
+        """
+        persister = self._persister = await self._restored()
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self.indexer.run)
-                tasks.start_soon(self._persister.run)
+                tasks.start_soon(persister.run)
                 tasks.start_soon(self.ingestor.run, lambda: self.window, self.record)
+                tasks.start_soon(self.compactor.run, lambda: self.window, self.record, borrowed)
+                tasks.start_soon(self.watching.run)
                 opened()
                 async for letter in self._inbox:
                     self._fold(letter)
@@ -151,10 +136,21 @@ class Workspace:
                 for event in await self.ingestor.rest(self.window):
                     self._fold(_Letter(event))
             self._inbox.close()
-            await self._persister.flush()
+            await persister.flush()
             with anyio.CancelScope(shield=True):
+                await self.watching.aclose()
                 await self.index.aclose()
                 await self.sandbox.aclose()
+
+    async def checked(self) -> None:
+        """Compare everything that is known with the disk; what changed is in the window then.
+
+        Raises:
+            LiveMemoryError: the workspace cannot be listed.
+        """
+        listing = await self.sandbox.list()
+        signatures = {file.path: file.signature for file in listing.files}
+        await self.freshness.restore(lambda: self.window, signatures, record=self.record)
 
     async def record(self, event: MemoryEvent) -> None:
         """Put an event into the window; returns once it is there.
@@ -168,20 +164,53 @@ class Workspace:
         except (anyio.WouldBlock, anyio.BrokenResourceError, anyio.ClosedResourceError) as why:
             raise Busy("this workspace takes no more events now", retry_after_s=1.0) from why
         await letter.applied.wait()
+        if self._persister is not None:
+            await self._persister.promised(event)
+
+    async def hear(self, subjects: Sequence[Subject], *, events: int) -> None:
+        """Take notice of what so many events of a host are about; it survives a crash then.
+
+        Raises:
+            StoreUnavailable: it does not; it is known all the same.
+        """
+        self.ingestor.offer(subjects, events=events)
+        clean = [one for one in subjects if not holds_secret(one, self.redactor)]
+        if self._persister is not None and clean:
+            await self._persister.heard(clean)
 
     def _fold(self, letter: _Letter) -> None:
         try:
             self.window = apply(self.window, letter.event)
         finally:
             letter.applied.set()
+        if isinstance(letter.event, Compacted | Forgotten):
+            self._tree = None
+        self.compactor.window_changed()
         if self._persister is not None:
-            self._persister.window_changed()
+            self._persister.happened(self.window.revision, letter.event)
+        self.watching.window_changed()
 
-    async def _restore(self) -> None:
-        key = self.identity.key
-        try:
-            self.window = await self._store.load(key) or Window()
-        except Corrupt as problem:
-            self._quarantined = f"the saved memory was set aside: {problem}"
-            self._signals.emit(SnapshotQuarantined(key, self.identity.root, str(problem)))
+    def _hint(self, subjects: Sequence[Subject]) -> None:
+        """Offer what a watcher noticed: the time of the last event stays the host's."""
+        heard_at = self.ingestor.last_event_at
+        self.ingestor.offer(subjects, events=0)
+        self.ingestor.last_event_at = heard_at
+
+    async def _restored(self) -> Persister:
+        """Take up what was kept."""
+        key, root = self.identity.key, self.identity.root
+        found = await self._store.load(key)
+        self._set_aside = found.problems
+        for problem in found.problems:
+            self._signals.emit(SnapshotQuarantined(key, root, problem))
+        if found.memory is not None:
+            self.window = found.memory.window
+            self._hint(found.memory.heard)
         self._signals.emit(WorkspaceOpened(key, len(self.window.entries)))
+        return Persister(
+            self.identity,
+            store=self._store,
+            memory=lambda: Memory(self.window, self.ingestor.unlearned),
+            signals=self._signals,
+            is_saved=found.is_saved,
+        )

@@ -1,5 +1,6 @@
 """Puts the server together: the only place that knows which adapters there are."""
 
+import functools
 import hashlib
 import hmac
 import os
@@ -11,21 +12,28 @@ from typing import TYPE_CHECKING
 
 from live_memory.adapters.hosts.claude_code import ClaudeCode
 from live_memory.adapters.hosts.spool import DiskSpool
+from live_memory.adapters.hosts.unheard import Unheard
 from live_memory.adapters.index.in_memory import in_memory_index
 from live_memory.adapters.index.sqlite import SqliteIndex
-from live_memory.adapters.sandbox.roots import DiskWorkspaces
+from live_memory.adapters.sandbox.roots import DiskWorkspaces, RootMode
 from live_memory.adapters.sandbox.runner import Runner, find_programs
+from live_memory.adapters.sandbox.worktrees import GitWorktrees
 from live_memory.adapters.snapshots.json_files import JsonFiles
-from live_memory.adapters.telemetry.log import LogSink
+from live_memory.adapters.snapshots.payments import DiskPayments
+from live_memory.adapters.telemetry.file import LogFile
+from live_memory.adapters.telemetry.levels import Level
+from live_memory.adapters.telemetry.log import Lines, LogSink
+from live_memory.adapters.watching.disk import DiskWatcher
 from live_memory.core.companion.spend import Caps
 from live_memory.core.errors import StoreUnavailable
 from live_memory.core.reading.redaction import Redactor
 from live_memory.core.values import Instant
 from live_memory.flow.companion.keep_warm import WarmKeeping
-from live_memory.flow.companion.metering import Purse
-from live_memory.flow.companion.reply import Companion
 from live_memory.flow.hub import Hub
 from live_memory.flow.ingesting.reception import Reception
+from live_memory.flow.models.lending import Companion
+from live_memory.flow.models.metering import Purse
+from live_memory.flow.surroundings import Surroundings
 from live_memory.flow.turns import Turns
 from live_memory.flow.workspace import Workspace
 from live_memory.ports import SignalSink, SnapshotStore, WorkspaceIdentity, Workspaces
@@ -37,7 +45,7 @@ from live_memory.wiring.choice import choose, secrets_of
 if TYPE_CHECKING:
     from live_memory.wiring.models import Models
 
-__all__ = ["build_app"]
+__all__ = ["build_app", "open_log"]
 
 
 class _SystemClock:
@@ -77,13 +85,11 @@ class _Opener:
         sandbox = await self._workspaces.open(identity)
         problem: str | None = None
         try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            index = await SqliteIndex.open(folder)
-        except (OSError, StoreUnavailable) as why:
+            index = await _index_in(folder)
+        except StoreUnavailable as why:
             # Answers go on from what fits in memory.
             index, problem = in_memory_index(), f"the index is not kept: {why}"
-        memory = Workspace(
-            identity,
+        given = Surroundings(
             sandbox=sandbox,
             index=index,
             spare_index=in_memory_index,
@@ -92,12 +98,22 @@ class _Opener:
             clock=_SystemClock(),
             redactor=self._redactor,
             max_file_bytes=self._settings.max_file_bytes,
-            turns=Turns(
-                at_once=self._settings.max_parallel_questions, queue=self._settings.max_queue
-            ),
+            max_context_tokens=self._settings.max_context_tokens,
+            watcher=DiskWatcher(identity.root) if self._settings.watch else None,
         )
+        limits = self._settings.max_parallel_questions, self._settings.max_queue
+        memory = Workspace(identity, given, turns=Turns(at_once=limits[0], queue=limits[1]))
         memory.indexer.not_kept = problem
+        memory.indexer.reopen = functools.partial(_index_in, folder)
         return memory
+
+
+async def _index_in(folder: Path) -> SqliteIndex:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as problem:
+        raise StoreUnavailable(str(problem)) from problem
+    return await SqliteIndex.open(folder)
 
 
 class _Companions:
@@ -105,7 +121,8 @@ class _Companions:
 
     def __init__(self, settings: Settings, environ: Mapping[str, str]) -> None:
         self._environ = environ
-        self._purse = Purse(_caps(settings), clock=_SystemClock())
+        book = DiskPayments(settings.data_dir)
+        self._purse = Purse(_caps(settings), clock=_SystemClock(), book=book)
         self._models: Models | None = None
 
     def build(self, settings: Settings) -> Companion | None:
@@ -128,14 +145,25 @@ class _Companions:
             self._purse,
             _SystemClock(),
             max_context_tokens=settings.max_context_tokens,
-            max_file_bytes=settings.max_file_bytes,
         )
+
+
+def open_log(settings: Settings) -> Lines:
+    """Where lines are logged: a file that is set, else standard error.
+
+    Raises:
+        InvalidRequest: the file cannot be written.
+    """
+    if settings.log_file is None:
+        return sys.stderr
+    return LogFile(settings.data_dir / settings.log_file.expanduser())
 
 
 def build_app(
     configuration: Configuration,
     *,
     identity: Identity,
+    log: Lines,
     reread: Callable[[], Configuration],
     all_imported: Callable[[], None],
 ) -> App:
@@ -146,7 +174,7 @@ def build_app(
     """
     settings = configuration.settings
     companions = _Companions(settings, os.environ)
-    hub = _hub(settings, token=identity.token, companion=companions.build(settings))
+    hub = _hub(settings, token=identity.token, companion=companions.build(settings), log=log)
 
     async def reload() -> str | None:
         companion = companions.build(reread().settings)
@@ -154,9 +182,10 @@ def build_app(
         return companion.model.abilities.model if companion else None
 
     reception = Reception(
-        ClaudeCode(),
+        ClaudeCode() if settings.passive else Unheard(ClaudeCode()),
         opened=hub.opened,
         spool=DiskSpool(settings.data_dir),
+        worktrees=GitWorktrees(),
         private=[str(settings.data_dir), os.path.realpath(settings.data_dir)],
     )
     return App(
@@ -170,16 +199,20 @@ def build_app(
     )
 
 
-def _hub(settings: Settings, *, token: str, companion: Companion | None) -> Hub:
+def _hub(settings: Settings, *, token: str, companion: Companion | None, log: Lines) -> Hub:
     # Derived from the token, so that equal secrets keep one placeholder across restarts.
     key = hmac.new(token.encode(), b"redaction", hashlib.sha256).digest()
     redactor = Redactor(key, exact=(token, *secrets_of(settings, os.environ)))
-    signals = LogSink(sys.stderr, now=_SystemClock().now)
+    least = Level[settings.log_level.upper()]
+    signals = LogSink(log, now=_SystemClock().now, least=least)
     store = JsonFiles(_kept(settings))
     workspaces = DiskWorkspaces(
         home=str(Path.home()),
         runner=Runner(),
         programs=find_programs(os.environ.get("PATH", os.defpath)),
+        data_dir=str(settings.data_dir),
+        ignore=settings.ignore,
+        root_mode=_root_mode(settings),
     )
     opener = _Opener(
         settings, workspaces=workspaces, store=store, signals=signals, redactor=redactor
@@ -192,6 +225,11 @@ def _hub(settings: Settings, *, token: str, companion: Companion | None) -> Hub:
         companion=companion,
         warm=WarmKeeping(settings.keep_warm_max_idle_s) if settings.keep_warm else None,
     )
+
+
+def _root_mode(settings: Settings) -> RootMode:
+    is_one = settings.canonicalize_workspace
+    return RootMode(settings.repo_root_mode) if is_one else RootMode.NONE
 
 
 def _caps(settings: Settings) -> Caps:

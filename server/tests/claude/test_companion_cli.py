@@ -22,6 +22,7 @@ from live_memory.core.companion.chat import Block, UserTurn
 from live_memory.core.companion.talk import Talk
 from live_memory.core.companion.tools import SPECS
 from live_memory.core.errors import ModelRefused, ModelUnreachable
+from live_memory.core.memory.events import EntryNumber
 from live_memory.core.reading.redaction import Redactor
 from live_memory.flow.companion.consult import Draft, consult
 from live_memory.flow.companion.toolbox import Toolbox
@@ -67,7 +68,8 @@ def model_at(api: FakeAnthropic, stage: Stage, *, key: str | None = "dummy-key")
 
 
 def toolbox() -> Toolbox:
-    return Toolbox(InMemorySandbox(APP), in_memory_index(), House(), Redactor(), 256 * 1024)
+    memory = InMemorySandbox(APP), in_memory_index(), House(), Redactor(), 256 * 1024
+    return Toolbox(*memory, lambda: EntryNumber(1))
 
 
 async def asked(
@@ -132,7 +134,7 @@ async def test_several_rounds_of_tools_run_in_our_toolbox_and_the_answer_arrives
     assert draft.text == "It is set in `app/config.py:3`."
     assert draft.stop is StopReason.ANSWERED
     assert tools.calls == 3
-    assert [seen.path.text for seen in tools.seen] == ["app/config.py"]
+    assert [seen.event.path.text for seen in tools.seen] == ["app/config.py"]
     assert "RETRY_LIMIT = 3" in texts(api.requests[1])
     assert "app/client.py:1:" in texts(api.requests[2])
     assert "root:" not in texts(api.requests[3])

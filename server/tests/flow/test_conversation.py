@@ -12,7 +12,7 @@ from live_memory.core.companion.chat import (
     UserTurn,
 )
 from live_memory.core.companion.spend import Caps
-from live_memory.flow.companion.metering import Meter, Purse
+from live_memory.flow.models.metering import Meter, Purse
 from live_memory.ports import LanguageModel
 from tests.support.memory import House
 

@@ -1,12 +1,16 @@
 """Workspaces are opened once, live apart, survive a restart, and a failure is their own."""
 
+from collections.abc import Callable, Sequence
+
 import anyio
 import pytest
 
 from live_memory.adapters.sandbox.in_memory import InMemorySandbox
+from live_memory.adapters.snapshots.in_memory import InMemory
 from live_memory.core.asking.answer import CitationStatus, Grounding, Mode
 from live_memory.core.errors import InvalidRequest, StoreUnavailable, Unavailable
-from live_memory.core.memory.window import Window
+from live_memory.core.saving.journal import Told
+from live_memory.core.saving.snapshot import Memory, Restored
 from live_memory.core.signals import QuestionFinished, WorkspaceFailed, WorkspaceOpened
 from live_memory.core.values import RelPath, WorkspaceKey
 from live_memory.flow.hub import Hub
@@ -135,22 +139,17 @@ async def test_a_workspace_that_fails_is_reported_and_opened_again_at_the_next_u
     assert sum(isinstance(s, WorkspaceOpened) for s in house.signals) == 1
 
 
-class _Unreadable:
-    """A store whose snapshot was set aside."""
+class _Unreadable(InMemory):
+    """A store whose snapshot was set aside, on a full disk."""
 
-    async def load(self, key: WorkspaceKey) -> Window | None:
-        from live_memory.core.errors import SnapshotUnreadable
+    async def load(self, key: WorkspaceKey) -> Restored:
+        return Restored(problems=("the snapshot cannot be read (kept as x.unreadable)",))
 
-        raise SnapshotUnreadable("torn (kept as x.unreadable)")
-
-    async def save(self, key: WorkspaceKey, root: str, window: Window) -> None:
+    async def append(self, key: WorkspaceKey, root: str, told: Sequence[Told]) -> None:
         raise StoreUnavailable("no space left")
 
-    async def forget(self, key: WorkspaceKey) -> None:
+    async def save(self, key: WorkspaceKey, root: str, taken: Callable[[], Memory]) -> None:
         raise StoreUnavailable("no space left")
-
-    async def roots(self) -> dict[WorkspaceKey, str]:
-        return {}
 
 
 @pytest.mark.promise("no-overwrite-of-unreadable", "always-something-true")
@@ -164,6 +163,6 @@ async def test_an_unreadable_snapshot_and_a_full_disk_do_not_keep_it_from_answer
                 await anyio.lowlevel.checkpoint()
                 await anyio.sleep(0.01)
         assert hub.problems == (
-            "the saved memory was set aside: torn (kept as x.unreadable)",
+            "the snapshot cannot be read (kept as x.unreadable)",
             "no space left",
         )

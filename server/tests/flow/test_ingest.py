@@ -10,7 +10,7 @@ import pytest
 
 from live_memory.adapters.hosts.claude_code import ClaudeCode
 from live_memory.adapters.hosts.in_memory import InMemorySpool
-from live_memory.adapters.sandbox.in_memory import InMemorySandbox
+from live_memory.adapters.sandbox.in_memory import InMemorySandbox, InMemoryWorktrees
 from live_memory.core.errors import Busy, InvalidRequest, Unavailable
 from live_memory.core.hosts.notices import AnythingChanged, Notice
 from live_memory.core.memory.events import FileChanged, FileGone, FileObserved, MemoryEvent
@@ -21,12 +21,12 @@ from live_memory.core.signals import EventsSkipped
 from live_memory.core.values import ContentHash, Origin, RelPath
 from live_memory.flow.hub import Hub
 from live_memory.flow.ingesting.ingestor import Ingestor
-from live_memory.flow.ingesting.reception import Reception
+from live_memory.flow.ingesting.reception import Reception, Worktrees
 from live_memory.flow.ingesting.waiting import MOST_WAITING, Waiting
 from live_memory.flow.progress import silent
 from live_memory.flow.statistics import WorkspaceStats
 from live_memory.flow.workspace import Workspace
-from live_memory.ports import Missed
+from live_memory.ports import HostDialect, Missed
 from tests.support.memory import APP, House, a_question, app_house, identity
 
 CONFIG = RelPath("app/config.py")
@@ -83,12 +83,22 @@ class Listening:
 
 @asynccontextmanager
 async def listening(
-    house: House | None = None, *, missed: Sequence[Missed] = (), private: Sequence[str] = ()
+    house: House | None = None,
+    *,
+    missed: Sequence[Missed] = (),
+    private: Sequence[str] = (),
+    worktrees: Worktrees | None = None,
+    dialect: HostDialect | None = None,
 ) -> AsyncIterator[Listening]:
-    house = house or app_house()
+    house, dialect = house or app_house(), dialect or ClaudeCode()
+    worktrees = worktrees or InMemoryWorktrees()
     async with house.hub() as hub:
         reception = Reception(
-            ClaudeCode(), opened=hub.opened, spool=InMemorySpool(missed), private=private
+            dialect,
+            opened=hub.opened,
+            spool=InMemorySpool(missed),
+            worktrees=worktrees,
+            private=private,
         )
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(reception.run)
@@ -295,7 +305,7 @@ async def test_what_came_from_elsewhere_is_noticed_where_it_is_in_view() -> None
         at.house.sandbox.put("app/config.py", b"RETRY_LIMIT = 7\n")
         at.house.sandbox.put("README.md", b"# Other\n")
         await at.hear(touched(), touched("/app/README.md"))
-        assert (await at.seen())[1:] == [("app/config.py", 1, 1, Origin.DISK)]
+        assert (await at.seen())[1:] == [("app/config.py", 1, 1, Origin.NOTICED)]
         at.house.sandbox.remove("app/config.py")
         await at.hear(touched(event="unlink"))
         assert (await at.kinds())[-1] is FileGone
@@ -484,9 +494,9 @@ async def test_what_was_accepted_before_the_end_is_kept() -> None:
     async with listening(house) as at:
         await at.memory()
         await at.reception.take([tool("Edit"), tool("Read", "/app/README.md")], project="/app")
-    saved = await house.store.load(identity("/app").key)
+    saved = (await house.store.load(identity("/app").key)).memory
     assert saved is not None
-    assert len(saved.entries) == 2
+    assert (len(saved.window.entries), saved.heard) == (2, ())
 
 
 async def test_an_older_look_never_follows_a_newer_one_into_the_window() -> None:

@@ -17,11 +17,10 @@ from live_memory.core.errors import (
     Unavailable,
 )
 from live_memory.flow.companion.keep_warm import WarmKeeping
-from live_memory.flow.companion.metering import Purse
-from live_memory.flow.companion.models import ModelDesk
 from live_memory.flow.companion.probe import probe
-from live_memory.flow.companion.reply import Companion
 from live_memory.flow.jobs import Jobs
+from live_memory.flow.models.lending import Companion, ModelDesk
+from live_memory.flow.models.metering import Purse
 from live_memory.flow.progress import silent
 from tests.flow.test_ask import SlowHouse
 from tests.flow.test_companion import GOOD, Unlisted
@@ -40,7 +39,7 @@ class Closing(Scripted):
 def _companion(model: Scripted, *, caps: Caps | None = None) -> Companion:
     house = House()
     purse = Purse(caps or Caps(), clock=house)
-    return Companion(model, purse, house, max_context_tokens=48_000, max_file_bytes=10_000)
+    return Companion(model, purse, house, max_context_tokens=48_000)
 
 
 async def test_a_retired_model_is_closed_after_its_last_question() -> None:

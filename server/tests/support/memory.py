@@ -16,9 +16,10 @@ from live_memory.core.reading.redaction import Redactor
 from live_memory.core.signals import Signal
 from live_memory.core.values import Instant, WorkspaceKey
 from live_memory.flow.companion.keep_warm import WarmKeeping
-from live_memory.flow.companion.metering import Purse
-from live_memory.flow.companion.reply import Companion
 from live_memory.flow.hub import Hub
+from live_memory.flow.models.lending import Companion
+from live_memory.flow.models.metering import Purse
+from live_memory.flow.surroundings import Surroundings
 from live_memory.flow.turns import Turns
 from live_memory.flow.workspace import Workspace
 from live_memory.ports import (
@@ -26,6 +27,7 @@ from live_memory.ports import (
     LanguageModel,
     Sandbox,
     SnapshotStore,
+    Watcher,
     WorkspaceIdentity,
 )
 
@@ -66,6 +68,8 @@ class House:
     model: LanguageModel | None = None
     caps: Caps = field(default_factory=Caps)
     warm: WarmKeeping | None = None
+    watcher: Watcher | None = None
+    max_context_tokens: int = 48_000
 
     @property
     def sandbox(self) -> InMemorySandbox:
@@ -100,8 +104,7 @@ class House:
     async def open_workspace(self, workspace: WorkspaceIdentity) -> Workspace:
         """As wiring does it."""
         self.opened += 1
-        return Workspace(
-            workspace,
+        given = Surroundings(
             sandbox=await self.open(workspace),
             index=await self.open_index(),
             spare_index=in_memory_index,
@@ -110,16 +113,16 @@ class House:
             clock=self,
             redactor=Redactor(),
             max_file_bytes=256 * 1024,
-            turns=Turns(at_once=self.at_once, queue=100),
+            max_context_tokens=self.max_context_tokens,
+            watcher=self.watcher,
         )
+        return Workspace(workspace, given, turns=Turns(at_once=self.at_once, queue=100))
 
     def _companion(self) -> Companion | None:
         if self.model is None:
             return None
         purse = Purse(self.caps, clock=self)
-        return Companion(
-            self.model, purse, self, max_context_tokens=48_000, max_file_bytes=256 * 1024
-        )
+        return Companion(self.model, purse, self, max_context_tokens=self.max_context_tokens)
 
     @asynccontextmanager
     async def hub(self) -> AsyncIterator[Hub]:

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -140,13 +140,18 @@ def environment_for(folder: Path, *, port: int, **more: str) -> dict[str, str]:
     return kept | ours | more
 
 
-def started(folder: Path, *arguments: str, **more: str) -> subprocess.Popen[bytes]:
-    """A server process that may or may not come up; its log is `folder/log`."""
+def started(
+    folder: Path, *arguments: str, within: Sequence[str] = (), **more: str
+) -> subprocess.Popen[bytes]:
+    """A server process that may or may not come up; its log is `folder/log`.
+
+    `within` is a command that becomes the one that follows it, as `env` does.
+    """
     port = int(more.get("LIVE_MEMORY_PORT") or a_free_port())
     environment = environment_for(folder, port=port, **more)
     with (folder / "log").open("ab") as log:
         return subprocess.Popen(
-            [sys.executable, "-m", "live_memory", "serve", *arguments],
+            [*within, sys.executable, "-m", "live_memory", "serve", *arguments],
             env=environment,
             cwd=folder,
             stdin=subprocess.DEVNULL,
@@ -156,11 +161,13 @@ def started(folder: Path, *arguments: str, **more: str) -> subprocess.Popen[byte
 
 
 @contextmanager
-def running_server(folder: Path, **more: str) -> Iterator[RunningServer]:
+def running_server(
+    folder: Path, *, within: Sequence[str] = (), **more: str
+) -> Iterator[RunningServer]:
     """A server that answers; it is ended afterwards, whatever happened."""
     port = int(more.pop("LIVE_MEMORY_PORT", 0)) or a_free_port()
     folder.mkdir(exist_ok=True, parents=True)
-    process = started(folder, LIVE_MEMORY_PORT=str(port), **more)
+    process = started(folder, within=within, LIVE_MEMORY_PORT=str(port), **more)
     try:
         environment = environment_for(folder, port=port, **more)
         data_dir = Path(environment["LIVE_MEMORY_DATA_DIR"])

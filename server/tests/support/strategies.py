@@ -15,6 +15,10 @@ from live_memory.core.asking.answer import (
     StopReason,
     Usage,
 )
+from live_memory.core.hosts.events import Cut
+from live_memory.core.hosts.grep import Grep
+from live_memory.core.hosts.notices import AnythingChanged, Notice, Subject
+from live_memory.core.hosts.shell import Search
 from live_memory.core.memory.events import (
     Compacted,
     EntryNumber,
@@ -27,7 +31,7 @@ from live_memory.core.memory.events import (
     NoteWritten,
     QuestionAnswered,
 )
-from live_memory.core.memory.ledger import Fact, FactId, Source
+from live_memory.core.memory.ledger import Fact, FactId, FactKind, FactOrigin, Source
 from live_memory.core.memory.window import Window, apply
 from live_memory.core.reading.observation import RedactedText
 from live_memory.core.values import ContentHash, Instant, Origin, RelPath
@@ -57,6 +61,11 @@ facts = st.builds(
     id=fact_ids,
     text=texts,
     sources=st.lists(sources(), min_size=1, max_size=3).map(tuple),
+    kind=st.sampled_from(FactKind),
+    origin=st.sampled_from(FactOrigin),
+    learned_at=instants,
+    since=st.none() | texts,
+    questions=st.lists(texts, max_size=2).map(tuple),
     is_pinned=st.booleans(),
     is_stale=st.just(value=False),
 )
@@ -80,6 +89,7 @@ answers = st.builds(
     elapsed_s=st.floats(0, 10_000),
     notice=st.none() | texts,
     evidence=st.dictionaries(paths, hashes, max_size=3),
+    recipe=texts,
     cost_usd=st.none() | st.floats(0, 1e6),
     is_subscription=st.booleans(),
     window_share=st.floats(0, 1),
@@ -116,7 +126,11 @@ answered = st.builds(QuestionAnswered, questions, answers, st.integers(0, 100))
 notes = st.builds(NoteWritten, texts, instants)
 pinned = st.builds(FactPinned, fact_ids)
 compacted = st.builds(
-    Compacted, st.frozensets(entry_numbers, max_size=8), st.lists(facts, max_size=3).map(tuple)
+    Compacted,
+    st.frozensets(entry_numbers, max_size=8),
+    st.lists(facts, max_size=3).map(tuple),
+    st.lists(fact_ids, max_size=3, unique=True).map(tuple),
+    st.integers(0, 9),
 )
 forgotten = st.builds(
     Forgotten, st.frozensets(entry_numbers, max_size=4), st.frozensets(fact_ids, max_size=2)
@@ -125,6 +139,33 @@ forgotten = st.builds(
 appending: st.SearchStrategy[MemoryEvent] = st.one_of(observed, changed, gone, answered, notes)
 removing: st.SearchStrategy[MemoryEvent] = st.one_of(compacted, forgotten)
 events: st.SearchStrategy[MemoryEvent] = st.one_of(appending, pinned, removing)
+
+cuts = st.builds(Cut, st.none() | st.integers(-9, 9), st.none() | st.integers(-9, 9))
+subjects: st.SearchStrategy[Subject] = st.one_of(
+    st.builds(
+        Notice,
+        texts,
+        is_glob=st.booleans(),
+        views=st.lists(st.lists(cuts, max_size=2).map(tuple), max_size=3).map(tuple),
+        regions=st.lists(line_ranges(), max_size=3).map(tuple),
+        is_edited=st.booleans(),
+    ),
+    st.builds(
+        Search,
+        texts,
+        st.builds(
+            Grep,
+            texts,
+            ignore_case=st.booleans(),
+            glob=st.none() | texts,
+            before=st.integers(0, 9),
+            after=st.integers(0, 9),
+            limit=st.none() | st.integers(0, 9),
+        ),
+        is_glob=st.booleans(),
+    ),
+    st.just(AnythingChanged()),
+)
 
 
 def fold(happened: list[MemoryEvent]) -> Window:

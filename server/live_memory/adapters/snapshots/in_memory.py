@@ -1,9 +1,11 @@
-"""A `SnapshotStore` that keeps the saved form in a dictionary, for tests and dry runs."""
+"""A `SnapshotStore` that keeps the saved bytes in dictionaries, for tests and dry runs."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-from live_memory.core.memory.snapshot import from_form, root_of, to_form
-from live_memory.core.memory.window import Window
+from live_memory.core.errors import StoreUnavailable
+from live_memory.core.saving.journal import Begun, Told, begun_in, line_of, records_in, replayed
+from live_memory.core.saving.sealing import sealed, unsealed
+from live_memory.core.saving.snapshot import Memory, Restored, Snapshot, from_form, to_form
 from live_memory.core.values import WorkspaceKey
 
 __all__ = ["InMemory"]
@@ -13,21 +15,43 @@ class InMemory:
     """Goes through the saved form, so that what does not survive a restart does not here either."""
 
     def __init__(self) -> None:
-        self._forms: dict[WorkspaceKey, dict[str, object]] = {}
+        self._snapshots: dict[WorkspaceKey, bytes] = {}
+        self._journals: dict[WorkspaceKey, bytes] = {}
+        self._loaded: set[WorkspaceKey] = set()
 
-    async def load(self, key: WorkspaceKey) -> Window | None:
-        """Rebuild the window from its saved form."""
-        form = self._forms.get(key)
-        return None if form is None else from_form(form)
+    async def load(self, key: WorkspaceKey) -> Restored:
+        """Rebuild the memory from its saved form."""
+        self._loaded.add(key)
+        data, journal = self._snapshots.get(key), self._journals.get(key)
+        if data is None and journal is None:
+            return Restored()
+        memory = Memory() if data is None else from_form(unsealed(data)).memory
+        return Restored(replayed(memory, records_in(journal or b"")), is_saved=journal is None)
 
-    async def save(self, key: WorkspaceKey, root: str, window: Window) -> None:
-        """Keep the saved form."""
-        self._forms[key] = to_form(window, root=root)
+    async def append(self, key: WorkspaceKey, root: str, told: Sequence[Told]) -> None:
+        """Keep the lines."""
+        self._check(key)
+        before = self._journals.get(key) or line_of(Begun(1, root))
+        self._journals[key] = before + b"".join(map(line_of, told))
+
+    async def save(self, key: WorkspaceKey, root: str, taken: Callable[[], Memory]) -> None:
+        """Keep the saved form; the journal is needed no more."""
+        self._check(key)
+        self._journals.pop(key, None)
+        self._snapshots[key] = sealed(to_form(Snapshot(root, 1, taken())))
 
     async def forget(self, key: WorkspaceKey) -> None:
-        """Drop it."""
-        self._forms.pop(key, None)
+        """Drop everything."""
+        self._loaded.discard(key)
+        self._snapshots.pop(key, None)
+        self._journals.pop(key, None)
 
     async def roots(self) -> Mapping[WorkspaceKey, str]:
         """The root each was saved with."""
-        return {key: root_of(form) for key, form in self._forms.items()}
+        begun = {key: begun_in(journal).root for key, journal in self._journals.items()}
+        saved = {key: from_form(unsealed(data)).root for key, data in self._snapshots.items()}
+        return begun | saved
+
+    def _check(self, key: WorkspaceKey) -> None:
+        if key not in self._loaded:
+            raise StoreUnavailable("this memory was not loaded, or was forgotten since")

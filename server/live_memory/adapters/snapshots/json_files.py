@@ -1,23 +1,29 @@
-"""One JSON file a workspace: `<data>/workspaces/<key>/snapshot.json`, replaced in one step."""
+"""A snapshot and a journal a workspace, in `<data>/workspaces/<key>/`."""
 
 import contextlib
-import itertools
-import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-import anyio.to_thread
+import anyio
+from anyio import to_thread
 
-from live_memory.core.errors import Corrupt, SnapshotUnreadable, StoreUnavailable
-from live_memory.core.memory.snapshot import from_form, root_of, to_form
-from live_memory.core.memory.window import Window
+from live_memory.adapters.snapshots.folder import APART, MemoryFolder
+from live_memory.adapters.snapshots.journal_file import JOURNAL, LARGEST_JOURNAL
+from live_memory.adapters.snapshots.loading import LARGEST_SNAPSHOT, PREVIOUS, SNAPSHOT
+from live_memory.adapters.snapshots.own_files import read_file, sync_folder
+from live_memory.core.errors import Corrupt, LiveMemoryError, StoreUnavailable
+from live_memory.core.saving.journal import Told, begun_in
+from live_memory.core.saving.sealing import unsealed
+from live_memory.core.saving.snapshot import Memory, Restored, root_of
 from live_memory.core.values import WorkspaceKey
 
 __all__ = ["JsonFiles"]
 
-_NAME, _NEW, _ASIDE = "snapshot.json", "snapshot.json.new", "snapshot.json.unreadable"
+# A folder that is being removed: whatever happens then, nothing in it comes back.
+_FORGOTTEN = ".forgotten"
 
 
 class JsonFiles:
@@ -25,89 +31,94 @@ class JsonFiles:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._open: dict[WorkspaceKey, MemoryFolder] = {}
+        self._turns: dict[WorkspaceKey, anyio.Lock] = {}
 
-    async def load(self, key: WorkspaceKey) -> Window | None:
-        """Read the snapshot; one that cannot be read is set aside and reported."""
-        return await anyio.to_thread.run_sync(self._load, key)
+    async def load(self, key: WorkspaceKey) -> Restored:
+        """Read the snapshot and its journals; what cannot be read is set aside and told."""
+        async with self._turn(key):
+            self._close(key)
+            folder = self._folder / key.text
+            with _failures_told(f"{folder} cannot be read"):
+                opened = await to_thread.run_sync(MemoryFolder.opened, folder)
+            self._open[key], restored = opened
+            return restored
 
-    async def save(self, key: WorkspaceKey, root: str, window: Window) -> None:
-        """Write beside, sync, rename, sync the folder."""
-        await anyio.to_thread.run_sync(self._save, key, root, window)
+    async def append(self, key: WorkspaceKey, root: str, told: Sequence[Told]) -> None:
+        """Add lines to the journal and sync them."""
+        async with self._turn(key):
+            kept = self._opened(key)
+            with _failures_told(f"the journal in {self._folder / key.text} cannot be written"):
+                await to_thread.run_sync(kept.append, root, told)
+
+    async def save(self, key: WorkspaceKey, root: str, taken: Callable[[], Memory]) -> None:
+        """Begin a new journal, then write beside, sync, rename, sync the folder."""
+        with _failures_told(f"{self._folder / key.text} cannot be written"):
+            async with self._turn(key):
+                kept = self._opened(key)
+                generation = await to_thread.run_sync(kept.turn_page, root)
+            memory = taken()
+            await to_thread.run_sync(lambda: kept.save(root, memory, generation=generation))
 
     async def forget(self, key: WorkspaceKey) -> None:
-        """Remove the workspace's folder."""
-        await anyio.to_thread.run_sync(self._forget, key)
+        """Remove the workspace's folder, in one step for whoever looks."""
+        async with self._turn(key):
+            self._close(key)
+            with _failures_told(f"{self._folder / key.text} cannot be removed"):
+                await to_thread.run_sync(self._remove, key)
 
     async def roots(self) -> Mapping[WorkspaceKey, str]:
-        """Read every snapshot's root; unreadable ones are left out."""
-        return await anyio.to_thread.run_sync(self._roots)
+        """Read every root; unreadable ones are left out."""
+        return await to_thread.run_sync(self._roots)
 
-    def _load(self, key: WorkspaceKey) -> Window | None:
-        file = self._folder / key.text / _NAME
+    def _turn(self, key: WorkspaceKey) -> anyio.Lock:
+        return self._turns.setdefault(key, anyio.Lock(fast_acquire=True))
+
+    def _opened(self, key: WorkspaceKey) -> MemoryFolder:
         try:
-            return from_form(_read(file))
-        except FileNotFoundError:
-            return None
-        except Corrupt as problem:
-            aside = _free_name(file.with_name(_ASIDE))
-            file.rename(aside)
-            raise type(problem)(f"{problem} (kept as {aside})") from problem
-        except OSError as problem:
-            raise StoreUnavailable(f"{file} cannot be read: {problem.strerror}") from problem
+            return self._open[key]
+        except KeyError:
+            why = "this memory was not loaded, or was forgotten since"
+            raise StoreUnavailable(why) from None
 
-    def _save(self, key: WorkspaceKey, root: str, window: Window) -> None:
+    def _close(self, key: WorkspaceKey) -> None:
+        kept = self._open.pop(key, None)
+        if kept is not None:
+            kept.close()
+
+    def _remove(self, key: WorkspaceKey) -> None:
         folder = self._folder / key.text
-        data = json.dumps(to_form(window, root=root), ensure_ascii=True).encode()
-        try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            folder.mkdir(mode=0o700, exist_ok=True)
-            new = folder / _NEW
-            new.unlink(missing_ok=True)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            with os.fdopen(os.open(new, flags, 0o600), "wb") as out:
-                out.write(data)
-                out.flush()
-                os.fsync(out.fileno())
-            new.replace(folder / _NAME)
-            _sync_folder(folder)
-        except OSError as problem:
-            with contextlib.suppress(OSError):
-                (folder / _NEW).unlink(missing_ok=True)
-            raise StoreUnavailable(f"{folder} cannot be written: {problem.strerror}") from problem
-
-    def _forget(self, key: WorkspaceKey) -> None:
-        folder = self._folder / key.text
-        try:
-            shutil.rmtree(folder)
-        except FileNotFoundError:
-            return
-        except OSError as problem:
-            raise StoreUnavailable(f"{folder} cannot be removed: {problem.strerror}") from problem
+        gone = folder.with_name(f"{key.text}{_FORGOTTEN}")
+        if gone.exists():
+            shutil.rmtree(gone)
+        if os.path.lexists(folder):
+            folder.rename(gone)
+            sync_folder(self._folder)
+            shutil.rmtree(gone)
 
     def _roots(self) -> dict[WorkspaceKey, str]:
         found: dict[WorkspaceKey, str] = {}
-        for file in sorted(self._folder.glob(f"*/{_NAME}")):
-            with contextlib.suppress(Corrupt, OSError):
-                found[WorkspaceKey(file.parent.name)] = root_of(_read(file))
+        for folder in sorted(self._folder.glob("*")):
+            root = _root(folder) or _root(folder / APART)
+            with contextlib.suppress(LiveMemoryError):
+                if root is not None:
+                    found[WorkspaceKey(folder.name)] = root
         return found
 
 
-def _read(file: Path) -> object:
+@contextmanager
+def _failures_told(what: str) -> Iterator[None]:
     try:
-        value: object = json.loads(file.read_bytes())
-    except (ValueError, RecursionError) as problem:
-        raise SnapshotUnreadable(f"{file.name} is torn or no JSON") from problem
-    return value
+        yield
+    except OSError as problem:
+        raise StoreUnavailable(f"{what}: {problem.strerror}") from problem
 
 
-def _free_name(file: Path) -> Path:
-    numbered = (file.with_name(f"{file.name}.{n}") for n in itertools.count(1))
-    return next(name for name in itertools.chain([file], numbered) if not name.exists())
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _root(folder: Path) -> str | None:
+    """The root that a folder's files name."""
+    for name in (SNAPSHOT, PREVIOUS):
+        with contextlib.suppress(Corrupt, OSError):
+            return root_of(unsealed(read_file(folder / name, most=LARGEST_SNAPSHOT)))
+    with contextlib.suppress(Corrupt, OSError):
+        return begun_in(read_file(folder / JOURNAL, most=LARGEST_JOURNAL)).root
+    return None

@@ -129,6 +129,7 @@ class Answer:
     """An answer with its sources in order of importance; `model` names who wrote it, if any did.
 
     `evidence` holds the hash of every file the answer rests on, as it was when it was opened.
+    `recipe` names how a model made it: model, instructions and tools; empty without a model.
     `cost_usd` is `None` where the price is not known, and on a subscription. `window_share` is
     how full the window is, 0 to 1.
     """
@@ -143,6 +144,7 @@ class Answer:
     elapsed_s: float = 0.0
     notice: str | None = None
     evidence: Mapping[RelPath, ContentHash] = field(default_factory=lambda: MappingProxyType({}))
+    recipe: str = ""
     cost_usd: float | None = 0.0
     is_subscription: bool = False
     window_share: float = 0.0

@@ -4,10 +4,14 @@ Between compactions everything before the tail is a byte-for-byte extension of t
 so that a provider's cache reads it instead of us paying for it again.
 """
 
+import hashlib
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
+from itertools import groupby
+from operator import itemgetter
 from typing import assert_never
 
 from live_memory.core.asking.answer import Question
@@ -19,14 +23,20 @@ from live_memory.core.companion.chat import (
     ToolResults,
     UserTurn,
 )
-from live_memory.core.companion.rendering import quoted, render_entry, render_fact
+from live_memory.core.companion.rendering import one_line, quoted, render_entry, render_fact
+from live_memory.core.companion.start import PromptStart
+from live_memory.core.companion.tools import SPECS
+from live_memory.core.memory.events import EntryNumber
 from live_memory.core.memory.window import Entry, Window
 from live_memory.core.tokens import estimate
 
 __all__ = [
+    "LEDGER_SHARE",
     "Tail",
+    "entry_tokens",
     "instructions",
     "opening",
+    "recipe",
     "render_tree",
     "single_instructions",
     "stable",
@@ -34,21 +44,26 @@ __all__ = [
 ]
 
 # The directory tree may take a tenth of the window (product.md section 5), the ledger 12 %.
-_TREE_SHARE, _LEDGER_SHARE = 0.10, 0.12
+_TREE_SHARE, LEDGER_SHARE = 0.10, 0.12
 # When entries pass the high mark, the oldest leave the prompt down to the low mark in one step:
 # equal marks would move the prompt's start, and so lose the cache, at every question.
 _HIGH, _LOW = 0.85, 0.60
-# A provider looks for a prefix it has written at the marks of this prompt and up to 20 blocks
-# before each. One mark ends the entries; one stands at the last multiple of this many entries, so
-# that a burst of new entries between two questions still finds it.
-_STEP = 16
+# A provider looks for a prefix it has written at the marks of this prompt: one ends the entries,
+# one stands where the prompt before this one ended.
+_MARKS = 2
+# A line's worth of text is not worth counting token by token.
+_SHORT, _CHARACTERS_A_TOKEN = 300, 3
 
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """What is new with each question: evidence found for it, what changed, what is left to use."""
+    """What is new with each question: what was found for it, what changed, what is left to use.
+
+    `places` are shown among the entries already.
+    """
 
     evidence: str
+    places: tuple[str, ...]
     changed: tuple[str, ...]
     seconds_left: int
     answer_tokens: int
@@ -64,6 +79,13 @@ def single_instructions() -> str:
     return _page("single.md")
 
 
+def recipe(model: str) -> str:
+    """Names how an answer is made: by which model, told what, with which tools."""
+    told = f"{model}\n{instructions()}\n{single_instructions()}\n{SPECS}"
+    return hashlib.sha256(told.encode()).hexdigest()[:16]
+
+
+@lru_cache
 def _page(name: str) -> str:
     page = resources.files("live_memory.core.companion").joinpath(name)
     return page.read_text(encoding="utf-8")
@@ -74,34 +96,43 @@ def stable(tree: str) -> tuple[Block, ...]:
     return (Block(f"{instructions()}\n=== files of this workspace\n{tree}", is_cache_end=True),)
 
 
-def window_text(window: Window, *, budget_tokens: int) -> tuple[Block, ...]:
-    """Ledger and entries that fit the budget."""
+def window_text(window: Window, *, start: PromptStart, budget_tokens: int) -> tuple[Block, ...]:
+    """Ledger, and the entries that fit the budget, in one block for each earlier prompt.
+
+    A provider finds what it keeps at the ends of blocks; those of earlier prompts stay ends.
+    """
     ledger = "=== facts\n"
-    room = budget_tokens * _LEDGER_SHARE
-    facts = [f for f in window.ledger.facts if not f.is_stale]
-    for fact in sorted(facts, key=lambda fact: not fact.is_pinned):
+    room = budget_tokens * LEDGER_SHARE
+    for fact in window.front:
         line = render_fact(fact)
         room -= estimate(line)
         if room < 0:
             break
         ledger += line
-    texts = _entries(window.entries, budget_tokens)
-    marks = {len(texts), len(texts) - len(texts) % _STEP}
-    entries = (Block(text, is_cache_end=n in marks) for n, text in enumerate(texts, 1))
-    return (Block(ledger, is_cache_end=not texts), *entries)
+    shown = [entry for entry in window.entries if entry.number >= start.first]
+    pieces = _pieces(_fitting(shown, budget_tokens), start.ends)
+    last = len(pieces) - _MARKS
+    entries = (Block(text, is_cache_end=n >= last) for n, text in enumerate(pieces))
+    return (Block(ledger, is_cache_end=last < 0), *entries)
 
 
-def opening(window: Window, question: Question, tail: Tail, *, budget_tokens: int) -> UserTurn:
+def opening(
+    window: Window, question: Question, tail: Tail, *, start: PromptStart, budget_tokens: int
+) -> UserTurn:
     """The first turn: what is known, then the question with what was found for it."""
-    changed = "".join(f"- {path}\n" for path in tail.changed)
+    changed = "".join(f"- {one_line(path)}\n" for path in tail.changed)
+    places = "".join(f"- {one_line(place)}\n" for place in tail.places)
     volatile = (
         f"=== evidence found for the question just now\n{quoted(tail.evidence)}"
+        + (f"=== lines above that the question is about\n{places}" if places else "")
         + (f"=== changed since they were shown above\n{changed}" if changed else "")
         + f"=== question\n{quoted(question.text)}"
         f"=== limits\nAnswer within {tail.answer_tokens} tokens. "
         f"{tail.seconds_left} seconds are left.\n"
     )
-    return UserTurn((*window_text(window, budget_tokens=budget_tokens), Block(volatile)))
+    known = window_text(window, start=start, budget_tokens=budget_tokens)
+    # Half of the questions call tools: what follows then reads the tail from the cache too.
+    return UserTurn((*known, Block(volatile, is_cache_end=True)))
 
 
 def render_tree(paths: Sequence[str], *, budget_tokens: int) -> str:
@@ -119,8 +150,14 @@ def render_tree(paths: Sequence[str], *, budget_tokens: int) -> str:
 
 def window_tokens(window: Window) -> int:
     """About how many tokens the whole window would take in a prompt."""
-    facts = sum(_tokens(render_fact(fact)) for fact in window.ledger.facts)
-    return facts + sum(_tokens(render_entry(entry)) for entry in window.entries)
+    facts = sum(_tokens(render_fact(fact)) for fact in window.front)
+    return facts + sum(map(entry_tokens, window.entries))
+
+
+def entry_tokens(entry: Entry) -> int:
+    """About how many tokens an entry takes in a prompt."""
+    text = render_entry(entry)
+    return len(text) // _CHARACTERS_A_TOKEN + 1 if len(text) <= _SHORT else _tokens(text)
 
 
 def prompt_tokens(request: ModelRequest) -> int:
@@ -152,7 +189,7 @@ def _tokens(text: str) -> int:
 def _tree(paths: Sequence[str], depth: int) -> str:
     folders: dict[str, list[str]] = {}
     for path in paths:
-        *parents, name = path.split("/")
+        *parents, name = one_line(path).split("/")
         if len(parents) < depth:
             folders.setdefault("/".join(parents) or ".", []).append(name)
         else:
@@ -163,10 +200,9 @@ def _tree(paths: Sequence[str], depth: int) -> str:
     )
 
 
-def _entries(entries: Sequence[Entry], budget_tokens: int) -> list[str]:
+def _fitting(entries: Sequence[Entry], budget_tokens: int) -> Sequence[Entry]:
     """The newest entries; the oldest leave in one step at the high mark, down to the low mark."""
-    texts = [render_entry(entry) for entry in entries]
-    sizes = [_tokens(text) for text in texts]
+    sizes = [entry_tokens(entry) for entry in entries]
     first, held = 0, 0
     for n, size in enumerate(sizes):
         held += size
@@ -174,4 +210,11 @@ def _entries(entries: Sequence[Entry], budget_tokens: int) -> list[str]:
             while first < n and held > budget_tokens * _LOW:
                 held -= sizes[first]
                 first += 1
-    return texts[first:]
+    return entries[first:]
+
+
+def _pieces(entries: Sequence[Entry], ends: Sequence[EntryNumber]) -> list[str]:
+    """The entries' text, cut where an earlier prompt ended."""
+    piece_of = (bisect_right(ends, entry.number) for entry in entries)
+    texts = zip(piece_of, map(render_entry, entries), strict=True)
+    return ["".join(text for _, text in piece) for _, piece in groupby(texts, key=itemgetter(0))]

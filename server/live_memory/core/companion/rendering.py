@@ -1,6 +1,6 @@
 """How an entry and a fact read in a prompt: a header at the line's start, data behind a bar.
 
-Every line of data stands behind a number or a blank and a bar, and a header begins with `===` in
+Every line of data stands behind a bar, or a number and a bar, and a header begins with `===` in
 the first column. So no data can forge a header, an end of quotation, or a turn of the talk
 (cases C21). A rendering depends on nothing but its entry, which keeps prompts extending.
 """
@@ -18,8 +18,18 @@ from live_memory.core.memory.events import (
 from live_memory.core.memory.ledger import Fact
 from live_memory.core.memory.window import Entry
 from live_memory.core.reading.text import clean, lines_of
+from live_memory.core.values import Origin
 
-__all__ = ["numbered", "quoted", "render_entry", "render_fact"]
+__all__ = ["numbered", "one_line", "quoted", "render_entry", "render_fact"]
+
+# What is named only: its lines are read again when a question needs them.
+_SEEN = {
+    Origin.READ: "the agent read",
+    Origin.EDIT: "the agent changed",
+    Origin.TOOL: "you read, before a restart,",
+    Origin.DISK: "changed, before a restart,",
+    Origin.NOTICED: "changed",
+}
 
 
 def render_entry(entry: Entry) -> str:
@@ -27,28 +37,23 @@ def render_entry(entry: Entry) -> str:
     content = entry.content
     match content:
         case FileObserved():
-            name = f"=== file {content.path} (version {content.sha.hex[:8]})"
-            if content.text is None:
-                return f"{name}, seen before a restart; read it again\n"
-            if content.end < content.start:
-                return f"{name}, empty\n"
-            shown = f"lines {content.start}-{content.end} of {content.total}"
-            body = numbered(lines_of(content.text.text + "\n"), start=content.start)
-            return f"{name}, {shown}\n{body}"
+            return _observed(content)
         case FileChanged():
             return (
-                f"=== changed {content.path} (version {content.sha.hex[:8]}): "
+                f"=== changed {one_line(content.path.text)} (version {content.sha.hex[:8]}): "
                 "what is shown above of other versions is old\n"
             )
         case FileGone():
-            return f"=== gone {content.path}: the file no longer exists\n"
+            return f"=== gone {one_line(content.path.text)}: the file no longer exists\n"
         case NoteWritten():
             return f"=== note\n{quoted(content.text)}"
         case QuestionAnswered():
             answer = content.answer
             doubtful = any(c.status is CitationStatus.UNSUPPORTED for c in answer.citations)
             grade = f"{answer.grounding}{', with unsupported places' if doubtful else ''}"
-            rests = ", ".join(f"{p} {sha.hex[:8]}" for p, sha in answer.evidence.items())
+            cited = {c.path for c in answer.citations}
+            known = ((p, sha) for p, sha in answer.evidence.items() if p in cited)
+            rests = ", ".join(f"{one_line(p.text)} {sha.hex[:8]}" for p, sha in known)
             return (
                 f"=== question\n{quoted(content.question.text)}"
                 f"=== answer ({grade}; rests on {rests or 'nothing'})\n{quoted(answer.text)}"
@@ -57,17 +62,39 @@ def render_entry(entry: Entry) -> str:
             assert_never(content)
 
 
+def _observed(seen: FileObserved) -> str:
+    name = f"{one_line(seen.path.text)} (version {seen.sha.hex[:8]})"
+    if seen.end < seen.start:
+        return f"=== file {name}, empty\n"
+    shown = f"lines {seen.start}-{seen.end} of {seen.total}"
+    if seen.is_quoted and seen.text is not None:
+        lines = lines_of(seen.text.text + "\n")
+        return f"=== file {name}, {shown}\n{numbered(lines, start=seen.start)}"
+    return f"=== {_SEEN[seen.origin]} {name}, {shown}\n"
+
+
 def render_fact(fact: Fact) -> str:
-    """The fact with its sources, on one line."""
-    sources = ", ".join(f"{s.path}:{s.start}-{s.end}" for s in fact.sources)
-    return f"- {' '.join(clean(fact.text).split())} [{sources}]\n"
+    """The fact with its sources and their versions, on one line."""
+    sources = ", ".join(f"{s.path}:{s.start}-{s.end} {s.sha.hex[:8]}" for s in fact.sources)
+    return f"- {' '.join(clean(fact.text).split())} [{one_line(sources)}]\n"
+
+
+def one_line(text: str) -> str:
+    """Without what could end the line: a file's name may hold a line end, and then is not cited."""
+    return clean(text).replace("\r", "\ufffd").replace("\n", "\ufffd")
 
 
 def numbered(lines: tuple[str, ...], *, start: int) -> str:
-    """File lines, each behind its number and a bar."""
-    return "".join(f"{n:5}| {line}\n" for n, line in enumerate(lines, start))
+    """File lines behind a bar; the first and every fifth have their number before it.
+
+    A number before each line costs half as much again as the code, and a citation that is a line
+    off is corrected.
+    """
+    return "".join(
+        f"{n if n == start or n % 5 == 0 else ''}|{line}\n" for n, line in enumerate(lines, start)
+    )
 
 
 def quoted(text: str) -> str:
     """Other data, each line behind a bar."""
-    return "".join(f"     | {line}\n" for line in lines_of(clean(text)))
+    return "".join(f"|{line}\n" for line in lines_of(clean(text)))

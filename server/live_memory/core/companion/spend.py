@@ -1,6 +1,6 @@
 """Tokens and money by cause, and the caps that stop spending."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Self
@@ -8,9 +8,9 @@ from typing import Self
 from live_memory.core.companion.chat import Cause, ModelUsage
 from live_memory.core.values import Instant
 
-__all__ = ["Caps", "Spend", "Spent", "both"]
+__all__ = ["DAY_S", "Caps", "Payment", "Spend", "Spent", "both"]
 
-_HOUR_S, _DAY_S = 3_600, 86_400
+_HOUR_S, DAY_S = 3_600, 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,9 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True)
-class _Payment:
+class Payment:
+    """What one call took, and when."""
+
     at: Instant
     tokens: int
     cost_usd: float
@@ -55,24 +57,28 @@ class Spend:
     """All that was spent since the start, by cause, and the payments of the last day."""
 
     by_cause: Mapping[Cause, Spent] = field(default_factory=lambda: MappingProxyType({}))
-    recent: tuple[_Payment, ...] = ()
+    recent: tuple[Payment, ...] = ()
 
     def paid(
         self, cause: Cause, usage: ModelUsage, cost_usd: float | None, *, now: Instant
     ) -> Self:
         """Add one call."""
         spent = self.by_cause.get(cause, Spent()).plus(usage, cost_usd)
-        kept = tuple(p for p in self.recent if now - p.at < _DAY_S)
-        payment = _Payment(now, usage.input + usage.output, cost_usd or 0.0)
+        kept = tuple(p for p in self.recent if now - p.at < DAY_S)
+        payment = Payment(now, usage.input + usage.output, cost_usd or 0.0)
         by_cause = MappingProxyType({**self.by_cause, cause: spent})
         return replace(self, by_cause=by_cause, recent=(*kept, payment))
+
+    def with_earlier(self, payments: Iterable[Payment]) -> Self:
+        """Add what was paid before the start: it counts for the caps, and for nothing else."""
+        return replace(self, recent=(*payments, *self.recent))
 
     def refusal(self, caps: Caps, *, now: Instant) -> str | None:
         """Why nothing may be spent now, if so."""
         tokens = sum(p.tokens for p in self.recent if 0 <= now - p.at < _HOUR_S)
         if caps.tokens_an_hour and tokens >= caps.tokens_an_hour:
             return f"the hourly cap of {caps.tokens_an_hour} tokens is reached"
-        dollars = sum(p.cost_usd for p in self.recent if 0 <= now - p.at < _DAY_S)
+        dollars = sum(p.cost_usd for p in self.recent if 0 <= now - p.at < DAY_S)
         if caps.usd_a_day and dollars >= caps.usd_a_day:
             return f"the daily cap of ${caps.usd_a_day:.2f} is reached"
         return None

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from live_memory.core.memory.events import FileChanged, FileGone, FileObserved
+from live_memory.core.memory.events import EntryNumber, FileChanged, FileGone, FileObserved
 from live_memory.core.memory.window import Window
 from live_memory.core.values import ContentHash, RelPath
 
-__all__ = ["Shown", "Span", "in_view", "merged", "missing", "note"]
+__all__ = ["Shown", "Span", "in_view", "merged", "missing", "note", "quoted"]
 
 # First and last line, counted from 1.
 Span = tuple[int, int]
@@ -20,13 +20,15 @@ class Shown:
     sha: ContentHash | None
     spans: tuple[Span, ...] = ()
     is_observed: bool = False
+    is_quoted: bool = False  # prompts show lines of it, of these bytes or of older ones
 
     def grown(self, event: FileObserved) -> "Shown":
         """With what an event shows; other bytes take the place of these."""
         spans = self.spans if self.sha == event.sha else ()
         if event.text is not None and event.end >= event.start:
             spans = merged((*spans, (event.start, event.end)))
-        return Shown(event.sha, spans, is_observed=True)
+        quoted = self.is_quoted or event.is_quoted
+        return Shown(event.sha, spans, is_observed=True, is_quoted=quoted)
 
 
 def in_view(window: Window) -> dict[RelPath, Shown]:
@@ -40,6 +42,17 @@ def in_view(window: Window) -> dict[RelPath, Shown]:
     return shown
 
 
+def quoted(window: Window, *, first: EntryNumber) -> dict[RelPath, Shown]:
+    """Every file of which a prompt that begins at entry `first` shows lines."""
+    shown: dict[RelPath, Shown] = {}
+    for entry in window.entries:
+        content = entry.content
+        is_shown = entry.number >= first
+        if not isinstance(content, FileObserved) or (is_shown and content.is_quoted):
+            note(shown, content)
+    return shown
+
+
 def note(shown: dict[RelPath, Shown], event: object) -> None:
     """Bring a view up to date with one more event."""
     match event:
@@ -48,7 +61,7 @@ def note(shown: dict[RelPath, Shown], event: object) -> None:
         case FileChanged(path, sha):
             before = shown.get(path)
             if before is None or before.sha != sha:
-                shown[path] = Shown(sha)
+                shown[path] = Shown(sha, is_quoted=before is not None and before.is_quoted)
         case FileGone(path):
             shown[path] = Shown(None)
         case _:

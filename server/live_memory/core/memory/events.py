@@ -41,6 +41,15 @@ class FileObserved:
     origin: Origin
     at: Instant
 
+    @property
+    def is_quoted(self) -> bool:
+        """Whether prompts show its lines; what an agent only saw is named, not shown.
+
+        The window is memory and the prompt is money: what a question needs of a file is looked up
+        for the question (benchmark/results/economics.md).
+        """
+        return self.origin in (Origin.TOOL, Origin.DISK) and self.text is not None
+
 
 @dataclass(frozen=True, slots=True)
 class FileChanged:
@@ -70,10 +79,16 @@ class QuestionAnswered:
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """A summary replaced exactly the entries it `covers` by facts."""
+    """A summary replaced exactly the entries it `covers` by facts.
+
+    `front` are the facts that every prompt shows from now on, in order; `rejected` counts what
+    was proposed and not admitted.
+    """
 
     covers: frozenset[EntryNumber]
     facts: tuple[Fact, ...]
+    front: tuple[FactId, ...] = ()
+    rejected: int = 0
 
 
 @dataclass(frozen=True, slots=True)

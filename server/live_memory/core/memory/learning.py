@@ -49,7 +49,7 @@ def learned(look: Look, shown: Shown | None, *, now: Instant) -> tuple[MemoryEve
     is_new = shown is None or shown.sha != look.read.sha
     if isinstance(look.seen, Skipped):
         return (changed,) if is_new and shown is not None else ()
-    spans, origin = _wanted(look.notice, look.seen, is_in_view=shown is not None and is_new)
+    spans, origin = _wanted(look.notice, look.seen, before=shown if is_new else None)
     in_view = () if shown is None or is_new else shown.spans
     total = len(look.seen.lines)
     if total == 0 and is_new and (spans or look.notice.is_edited or look.notice.views):
@@ -64,12 +64,15 @@ def learned(look: Look, shown: Shown | None, *, now: Instant) -> tuple[MemoryEve
     return (changed,) if shown is not None or look.notice.is_edited else ()
 
 
-def _wanted(notice: Notice, seen: Observation, *, is_in_view: bool) -> tuple[list[Span], Origin]:
-    """The lines to show, and how they came to be known."""
+def _wanted(
+    notice: Notice, seen: Observation, *, before: Shown | None
+) -> tuple[list[Span], Origin]:
+    """The lines to show, and how they came to be known; `before` is what was shown of old bytes."""
     total = len(seen.lines)
     spans = [*_views(notice, seen)]
-    origin = Origin.EDIT if notice.is_edited else Origin.READ if notice.views else Origin.DISK
-    if notice.is_edited or (is_in_view and not notice.views):
+    touched = Origin.DISK if before is not None and before.is_quoted else Origin.NOTICED
+    origin = Origin.EDIT if notice.is_edited else Origin.READ if notice.views else touched
+    if notice.is_edited or (before is not None and not notice.views):
         if len(seen.text.text) < _SURELY_MORE and estimate(seen.text.text) <= _SHOWN_WHOLE:
             spans.append((1, total))
         else:

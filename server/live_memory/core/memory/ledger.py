@@ -1,14 +1,35 @@
 """Facts with the sources they rest on, and when a fact steps back."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from types import MappingProxyType
 from typing import NewType, Self
 
-from live_memory.core.values import ContentHash, RelPath
+from live_memory.core.values import ContentHash, Instant, RelPath
 
-__all__ = ["Fact", "FactId", "Ledger", "Source"]
+__all__ = ["Fact", "FactId", "FactKind", "FactOrigin", "Ledger", "Source"]
 
 FactId = NewType("FactId", str)
+
+_LONG_AGO = Instant(0.0)
+
+
+class FactKind(StrEnum):
+    """What a fact is about."""
+
+    STRUCTURE = "structure"  # how parts are arranged, what holds everywhere
+    DEFINITION = "definition"
+    VALUE = "value"
+    USE = "use"
+    BEHAVIOUR = "behaviour"
+
+
+class FactOrigin(StrEnum):
+    """Who distilled it."""
+
+    SUMMARY = "summary"  # a model, when entries were compacted
+    RULE = "rule"  # the outline of what was seen, without a model
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,30 +44,87 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A distilled sentence, the sources it rests on, and whether one of them has changed."""
+    """A distilled sentence, the sources it rests on, and whether one of them has changed.
+
+    `since` is the commit at which it was found true, where there was one; `questions` are those
+    whose answers rested on the same lines.
+    """
 
     id: FactId
     text: str
     sources: tuple[Source, ...]
+    kind: FactKind = FactKind.BEHAVIOUR
+    origin: FactOrigin = FactOrigin.SUMMARY
+    learned_at: Instant = _LONG_AGO
+    since: str | None = None
+    questions: tuple[str, ...] = ()
     is_pinned: bool = False
     is_stale: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """All facts, in the order in which they were learned."""
+    """All facts, in the order in which they were learned.
+
+    `forgotten` are those that a person does not want back; `rejected` counts what was proposed
+    and not admitted.
+    """
 
     facts: tuple[Fact, ...] = ()
+    forgotten: frozenset[FactId] = frozenset()
+    rejected: int = 0
+    # Where the facts that rest on a file stand: most events name a file that none rests on.
+    _resting: Mapping[RelPath, tuple[int, ...]] = field(
+        default_factory=lambda: MappingProxyType({}), init=False, repr=False, compare=False
+    )
 
-    def with_facts(self, facts: tuple[Fact, ...]) -> Self:
-        """Add these facts; one that is there already, by id, is replaced in place."""
-        new = {fact.id: fact for fact in facts}
-        kept = tuple(new.pop(fact.id, fact) for fact in self.facts)
+    def __post_init__(self) -> None:
+        found: dict[RelPath, list[int]] = {}
+        for n, fact in enumerate(self.facts):
+            for path in {source.path for source in fact.sources}:
+                found.setdefault(path, []).append(n)
+        resting = MappingProxyType({path: tuple(ns) for path, ns in found.items()})
+        object.__setattr__(self, "_resting", resting)
+
+    def __getitem__(self, fact_id: FactId) -> Fact:
+        """The fact with this id.
+
+        Raises:
+            KeyError: there is none.
+        """
+        for fact in self.facts:
+            if fact.id == fact_id:
+                return fact
+        raise KeyError(fact_id)
+
+    @property
+    def paths(self) -> Iterable[RelPath]:
+        """Every file that a fact rests on."""
+        return self._resting.keys()
+
+    def resting_on(self, path: RelPath) -> tuple[Fact, ...]:
+        """The facts that rest on a file."""
+        return tuple(self.facts[n] for n in self._resting.get(path, ()))
+
+    def with_facts(self, facts: Iterable[Fact]) -> Self:
+        """Add these facts; one that is there already, by id, is replaced in place and stays pinned.
+
+        A fact that was forgotten does not come back.
+        """
+        new = {fact.id: fact for fact in facts if fact.id not in self.forgotten}
+        if not new:
+            return self
+        kept = tuple(_renewed(fact, new.pop(fact.id, None)) for fact in self.facts)
         return replace(self, facts=kept + tuple(new.values()))
 
     def without(self, ids: frozenset[FactId]) -> Self:
-        """Drop the facts with these ids."""
-        return replace(self, facts=tuple(fact for fact in self.facts if fact.id not in ids))
+        """Drop the facts with these ids, for good."""
+        facts = tuple(fact for fact in self.facts if fact.id not in ids)
+        return replace(self, facts=facts, forgotten=self.forgotten | ids)
+
+    def with_rejected(self, count: int) -> Self:
+        """Count what was not admitted."""
+        return replace(self, rejected=self.rejected + count) if count else self
 
     def with_pin(self, fact_id: FactId) -> Self:
         """Pin a fact."""
@@ -58,11 +136,26 @@ class Ledger:
 
         A file that is not named stays as it was. Bytes that came back make a fact fresh again.
         """
+        concerned = {n for path in current for n in self._resting.get(path, ())}
+        judged = {n: _judged(self.facts[n], current) for n in sorted(concerned)}
+        changed = {n: fact for n, fact in judged.items() if fact is not self.facts[n]}
+        if not changed:
+            return self
+        facts = list(self.facts)
+        for n, fact in changed.items():
+            facts[n] = fact
+        return replace(self, facts=tuple(facts))
 
-        def judged(fact: Fact) -> Fact:
-            if not any(source.path in current for source in fact.sources):
-                return fact
-            stale = any(current.get(s.path, s.sha) != s.sha for s in fact.sources)
-            return fact if stale == fact.is_stale else replace(fact, is_stale=stale)
 
-        return replace(self, facts=tuple(judged(fact) for fact in self.facts))
+def _renewed(old: Fact, new: Fact | None) -> Fact:
+    if new is None:
+        return old
+    return replace(new, is_pinned=old.is_pinned or new.is_pinned)
+
+
+def _judged(fact: Fact, current: Mapping[RelPath, ContentHash | None]) -> Fact:
+    """A stale fact is fresh again only when each of its files is named: one may say nothing."""
+    if any(current.get(s.path, s.sha) != s.sha for s in fact.sources):
+        return fact if fact.is_stale else replace(fact, is_stale=True)
+    is_whole = all(s.path in current for s in fact.sources)
+    return replace(fact, is_stale=False) if fact.is_stale and is_whole else fact

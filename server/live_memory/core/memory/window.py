@@ -5,7 +5,9 @@ names; nothing else removes or edits any. So what arrives while a question or a 
 simply next in line.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import assert_never
 
 from live_memory.core.memory.events import (
@@ -20,12 +22,14 @@ from live_memory.core.memory.events import (
     NoteWritten,
     QuestionAnswered,
 )
-from live_memory.core.memory.ledger import Ledger
+from live_memory.core.memory.ledger import Fact, Ledger
 from live_memory.core.values import ContentHash, RelPath
 
 __all__ = ["Entry", "EntryContent", "Window", "apply", "current_hashes", "questions"]
 
 _FIRST = EntryNumber(1)
+# Answers that are kept after their entries were compacted: some 5 kB each.
+_MOST_ARCHIVED = 1_000
 
 EntryContent = FileObserved | FileChanged | FileGone | QuestionAnswered | NoteWritten
 
@@ -40,12 +44,21 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """An immutable revision of a workspace's memory."""
+    """An immutable revision of a workspace's memory.
+
+    `front` are the facts that stand before the entries in every prompt, as they were when it was
+    chosen: between two compactions nothing there changes, so that prompts only grow. `archive`
+    has the answers whose entries are compacted, `settled` the last known hash of each file that
+    is known beyond the entries.
+    """
 
     revision: int = 0
     next_number: EntryNumber = _FIRST
     ledger: Ledger = field(default_factory=Ledger)
+    front: tuple[Fact, ...] = ()
     entries: tuple[Entry, ...] = ()
+    archive: tuple[QuestionAnswered, ...] = ()
+    settled: Mapping[RelPath, ContentHash] = field(default_factory=lambda: MappingProxyType({}))
 
 
 def apply(window: Window, event: MemoryEvent) -> Window:
@@ -53,29 +66,24 @@ def apply(window: Window, event: MemoryEvent) -> Window:
     seen = replace(window, revision=window.revision + 1)
     match event:
         case FileObserved() | FileChanged():
-            fresh = seen.ledger.checked_against({event.path: event.sha})
-            return _appended(replace(seen, ledger=fresh), event)
+            return _appended(replace(seen, ledger=_checked(window, event.path, event.sha)), event)
         case FileGone():
-            fresh = seen.ledger.checked_against({event.path: None})
-            return _appended(replace(seen, ledger=fresh), event)
+            return _appended(replace(seen, ledger=_checked(window, event.path, None)), event)
         case QuestionAnswered() | NoteWritten():
             return _appended(seen, event)
         case Compacted():
-            # A fact whose source changed while the summary was written is born stale.
-            ledger = seen.ledger.with_facts(event.facts).checked_against(current_hashes(window))
-            return replace(seen, ledger=ledger, entries=_without(window, event.covers))
+            return _compacted(seen, event)
         case FactPinned():
             return replace(seen, ledger=seen.ledger.with_pin(event.fact))
         case Forgotten():
-            ledger = seen.ledger.without(event.facts)
-            return replace(seen, ledger=ledger, entries=_without(window, event.entries))
+            return _forgotten(seen, event)
         case _:
             assert_never(event)
 
 
 def current_hashes(window: Window) -> dict[RelPath, ContentHash | None]:
-    """The last known hash of every file in the entries; `None` is a file that is gone."""
-    hashes: dict[RelPath, ContentHash | None] = {}
+    """The last known hash of every file that was ever seen; `None` is a file that is gone."""
+    hashes: dict[RelPath, ContentHash | None] = {**window.settled}
     for entry in window.entries:
         match entry.content:
             case FileObserved() | FileChanged():
@@ -88,8 +96,53 @@ def current_hashes(window: Window) -> dict[RelPath, ContentHash | None]:
 
 
 def questions(window: Window) -> tuple[QuestionAnswered, ...]:
-    """The questions in the window with their answers, oldest first."""
-    return tuple(e.content for e in window.entries if isinstance(e.content, QuestionAnswered))
+    """All questions that are kept, with their answers, oldest first."""
+    newer = (e.content for e in window.entries if isinstance(e.content, QuestionAnswered))
+    return (*window.archive, *newer)
+
+
+def _compacted(window: Window, event: Compacted) -> Window:
+    hashes = current_hashes(window)
+    # A fact whose source changed while the summary was written is born stale. Those that were there
+    # were judged at each look, and no look at a file is news to them.
+    born = Ledger(event.facts).checked_against(hashes).facts
+    ledger = window.ledger.with_rejected(event.rejected).with_facts(born)
+    sources = {source.path: source.sha for fact in event.facts for source in fact.sources}
+    settled = {path: sha for path, sha in {**sources, **hashes}.items() if sha is not None}
+    known = {fact.id: fact for fact in ledger.facts if not fact.is_stale}
+    covered = [e.content for e in window.entries if e.number in event.covers]
+    answers = [content for content in covered if isinstance(content, QuestionAnswered)]
+    return replace(
+        window,
+        ledger=ledger,
+        front=tuple(known[fact_id] for fact_id in event.front if fact_id in known),
+        entries=_without(window, event.covers),
+        archive=(*window.archive, *answers)[-_MOST_ARCHIVED:],
+        settled=MappingProxyType(settled),
+    )
+
+
+def _forgotten(window: Window, event: Forgotten) -> Window:
+    # The bytes of a file outlive the entry that told them: else older ones would be current again.
+    hashes = current_hashes(window)
+    settled = {path: sha for path in window.settled if (sha := hashes[path]) is not None}
+    return replace(
+        window,
+        ledger=window.ledger.without(event.facts),
+        front=tuple(fact for fact in window.front if fact.id not in event.facts),
+        entries=_without(window, event.entries),
+        settled=MappingProxyType(settled),
+    )
+
+
+def _checked(window: Window, path: RelPath, sha: ContentHash | None) -> Ledger:
+    """The ledger after a look at one file."""
+    ledger = window.ledger.checked_against({path: sha})
+    doubtful = (fact for fact in ledger.resting_on(path) if fact.is_stale)
+    if any(source.path != path for fact in doubtful for source in fact.sources):
+        # Whether a fact of several files is fresh again depends on the others too.
+        return ledger.checked_against({**current_hashes(window), path: sha})
+    return ledger
 
 
 def _appended(window: Window, content: EntryContent) -> Window:

@@ -11,8 +11,8 @@ import anyio
 
 from live_memory.core.companion.chat import Cause, ModelRequest
 from live_memory.core.errors import ModelUnavailable
-from live_memory.flow.companion.metering import Meter
-from live_memory.flow.companion.models import ModelDesk
+from live_memory.flow.models.lending import ModelDesk
+from live_memory.flow.models.metering import Meter
 from live_memory.flow.workspace import Workspace
 
 __all__ = ["WarmKeeping", "keep_warm"]

@@ -13,8 +13,8 @@ from live_memory.core.companion.chat import (
     UserTurn,
 )
 from live_memory.core.errors import ModelLacksTools, ModelUnavailable
-from live_memory.flow.companion.metering import Meter
-from live_memory.flow.companion.reply import Companion
+from live_memory.flow.models.lending import Companion
+from live_memory.flow.models.metering import Meter
 
 __all__ = ["Verdict", "probe"]
 

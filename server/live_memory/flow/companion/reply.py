@@ -4,8 +4,9 @@ Whatever the model does, this ends with an answer: the model's, where its first 
 something, else the evidence, with one line that says why.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 
 import anyio
 
@@ -13,19 +14,28 @@ from live_memory.core.asking.answer import Answer, Mode, Question, Usage
 from live_memory.core.companion.prompt import Tail, opening, stable, window_tokens
 from live_memory.core.companion.talk import Talk
 from live_memory.core.companion.tools import SPECS
-from live_memory.core.errors import Busy, ModelLacksTools, ModelUnavailable, PromptTooLong
-from live_memory.core.memory.events import FileObserved
-from live_memory.core.values import RelPath, TokenCount
+from live_memory.core.errors import (
+    Busy,
+    LiveMemoryError,
+    ModelLacksTools,
+    ModelUnavailable,
+    PromptTooLong,
+)
+from live_memory.core.evidence.places import Place
+from live_memory.core.memory.coverage import missing, note, quoted
+from live_memory.core.memory.window import Window, current_hashes
+from live_memory.core.values import ContentHash, RelPath
 from live_memory.flow.companion.consult import Draft, consult
-from live_memory.flow.companion.metering import Meter, Purse
+from live_memory.flow.companion.preparing import prepared
 from live_memory.flow.companion.single_shot import answer_once
-from live_memory.flow.companion.toolbox import Toolbox
-from live_memory.flow.companion.verify import verify
+from live_memory.flow.companion.toolbox import Seen, Toolbox
+from live_memory.flow.companion.verify import Verified, verify
+from live_memory.flow.models.lending import Companion
+from live_memory.flow.models.metering import Meter
 from live_memory.flow.progress import Progress
 from live_memory.flow.workspace import LastOpening, Workspace
-from live_memory.ports import Clock, LanguageModel
 
-__all__ = ["Companion", "Consultation"]
+__all__ = ["Consultation"]
 
 # The companion is told to conclude when this share of its time is left, at least so many seconds:
 # a cheap model writes a default answer in five to ten.
@@ -36,17 +46,6 @@ _SUBSCRIPTION = (
     "This was answered through your Claude subscription; "
     "`live-memory config set provider=none` stops that."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Companion:
-    """The model that answers, the purse that pays, and how large its window may be."""
-
-    model: LanguageModel
-    purse: Purse
-    clock: Clock
-    max_context_tokens: int
-    max_file_bytes: int
 
 
 class Consultation:
@@ -60,27 +59,40 @@ class Consultation:
         companion: Companion,
         evidence: Answer,
         changed: Sequence[RelPath],
+        recipe: str,
         deadline: float,
         progress: Progress,
     ) -> None:
+        """`recipe` marks an answer that may be given again; empty for one that may not."""
         self._memory = memory
         self._question = question
         self._companion = companion
         self._evidence = evidence
         self._changed = tuple(path.text for path in changed)
+        self._recipe = recipe
         self._deadline = deadline
         self._progress = progress
+        self._places: Sequence[Place] = ()
+        self._tree = ""
         self._meter = Meter(companion.model, companion.purse)
         self._tools = Toolbox(
             memory.sandbox,
             memory.index,
             companion.clock,
             redactor=memory.redactor,
-            max_file_bytes=companion.max_file_bytes,
+            max_file_bytes=memory.max_file_bytes,
+            moment=lambda: memory.window.next_number,
         )
 
     async def answer(self) -> Answer:
         """The companion's answer where it can be given as fact, else the evidence and why."""
+        self._memory.prompt, is_known = self._memory.prompt.begun(
+            self._memory.window,
+            compactions=self._memory.compactor.count,
+            budget_tokens=self._companion.window_tokens,
+        )
+        self._tree = await self._memory.tree(budget_tokens=self._memory.prompt.budget_tokens)
+        await self._prepare()
         try:
             await self._progress("asking the companion")
             async with self._meter.conversation():
@@ -91,6 +103,8 @@ class Consultation:
             answer = self._without_a_model(f"{str(problem).rstrip('.')} ({problem.error_class})")
         await self._keep_what_was_seen()
         meter = self._meter
+        if meter.first is not None:
+            self._memory.prompt = self._memory.prompt.heard(meter.first, is_known=is_known)
         usage = Usage(
             meter.usage.input,
             meter.usage.cache_read,
@@ -98,7 +112,7 @@ class Consultation:
             model_calls=meter.calls,
             tool_calls=self._tools.calls,
         )
-        share = window_tokens(self._memory.window) / self._budget()
+        share = window_tokens(self._memory.window) / self._companion.window_tokens
         answer = replace(answer, usage=usage, cost_usd=meter.cost_usd, window_share=min(1.0, share))
         if meter.calls and meter.abilities.is_subscription:
             answer = replace(answer, is_subscription=True)
@@ -106,12 +120,17 @@ class Consultation:
                 answer = replace(answer, notice=f"{answer.notice or ''} {_SUBSCRIPTION}".strip())
         return answer
 
-    def _budget(self) -> int:
-        """Tokens of memory that fit, in tokens as we estimate them."""
-        abilities = self._meter.abilities
-        most = min(self._companion.max_context_tokens, abilities.context_tokens)
-        one = self._companion.purse.calibration.applied(abilities.model, TokenCount(1_000)) / 1_000
-        return int(most / one)
+    async def _prepare(self) -> None:
+        """Have what the question needs in view; without it the evidence text has to do."""
+        try:
+            self._places = await prepared(
+                self._memory,
+                self._question,
+                clock=self._companion.clock,
+                budget_tokens=self._companion.window_tokens,
+            )
+        except LiveMemoryError:
+            self._places = ()
 
     async def _draft(self) -> tuple[Mode, Draft]:
         if self._meter.abilities.has_tools:
@@ -134,18 +153,21 @@ class Consultation:
         return Mode.SINGLE_SHOT, await self._draft_in_one()
 
     def _opening(self, limit_tokens: int | None) -> Talk:
-        budget = self._budget()
+        budget = self._memory.prompt.budget_tokens
         if limit_tokens is not None:
             budget = min(budget, limit_tokens) // 2
         tail = Tail(
             self._evidence.text,
+            tuple(str(place) for place in self._places),
             self._changed,
             seconds_left=int(self._deadline - anyio.current_time()),
             answer_tokens=self._question.budget.answer_tokens,
         )
         window = self._memory.window
-        turn = opening(window, self._question, tail, budget_tokens=budget)
-        talk = Talk(stable(self._memory.tree(budget_tokens=budget)), (turn,))
+        start = self._memory.prompt
+        turn = opening(window, self._question, tail, start=start, budget_tokens=budget)
+        self._memory.prompt = start.ended(window)
+        talk = Talk(stable(self._tree), (turn,))
         request = talk.request(SPECS, max_output_tokens=1)
         self._memory.last_opening = LastOpening(request, anyio.current_time())
         return talk
@@ -160,12 +182,7 @@ class Consultation:
             return await answer_once(*ask, shorter, give_up_at=self._deadline)
 
     async def _checked(self, mode: Mode, draft: Draft) -> Answer:
-        verified = await verify(
-            draft.text,
-            sandbox=self._memory.sandbox,
-            redactor=self._memory.redactor,
-            max_file_bytes=self._companion.max_file_bytes,
-        )
+        verified = await verify(draft.text, shelf=self._memory.indexer.shelf)
         if not verified.is_fact:
             return self._without_a_model("the files it named do not support what it said first")
         return Answer(
@@ -176,27 +193,36 @@ class Consultation:
             stop=draft.stop,
             model=draft.model,
             notice="The reply was cut off before its end." if draft.is_clipped else None,
-            evidence=verified.evidence,
+            evidence=self._rests_on(verified),
+            recipe="" if draft.is_clipped else self._recipe,
         )
+
+    def _rests_on(self, verified: Verified) -> Mapping[RelPath, ContentHash]:
+        """What the answer cites, what was found for the question, and what its tools read."""
+        read = {seen.event.path: seen.event.sha for seen in self._tools.seen}
+        return MappingProxyType({**self._evidence.evidence, **read, **verified.evidence})
 
     def _without_a_model(self, why: str) -> Answer:
         notice = f"Answered from evidence, without the companion: {why}."
         return replace(self._evidence, notice=notice)
 
     async def _keep_what_was_seen(self) -> None:
-        """Put what the tools showed into the window, unless it is there already."""
-        entries = self._memory.window.entries
-        in_view = [e.content for e in entries if isinstance(e.content, FileObserved)]
+        """Put what the tools showed into the window, unless it is there, or other bytes are."""
+        shown = quoted(self._memory.window, first=self._memory.prompt.first)
         for seen in self._tools.seen:
-            if any(_covers(known, seen) for known in in_view):
+            event = seen.event
+            known = shown.get(event.path)
+            spans = known.spans if known is not None and known.sha == event.sha else ()
+            if not missing([(event.start, event.end)], spans) or self._is_overtaken(seen):
                 continue
-            in_view.append(seen)
+            note(shown, event)
             try:
-                await self._memory.record(seen)
+                await self._memory.record(event)
             except Busy:
                 return
 
-
-def _covers(known: FileObserved, seen: FileObserved) -> bool:
-    same = known.path == seen.path and known.sha == seen.sha and known.text is not None
-    return same and known.start <= seen.start and known.end >= seen.end
+    def _is_overtaken(self, seen: Seen) -> bool:
+        """Whether other bytes of the file were noticed after the tool read it."""
+        entries = (entry for entry in self._memory.window.entries if entry.number >= seen.since)
+        later = Window(entries=tuple(entries))
+        return current_hashes(later).get(seen.event.path, seen.event.sha) != seen.event.sha

@@ -13,7 +13,7 @@ from live_memory.core.companion.chat import ToolCall, ToolResult
 from live_memory.core.companion.rendering import numbered
 from live_memory.core.companion.tools import BadCall, ToolRequest, parse
 from live_memory.core.errors import LiveMemoryError
-from live_memory.core.memory.events import FileObserved
+from live_memory.core.memory.events import EntryNumber, FileObserved
 from live_memory.core.reading.admission import observe, refusal_of_name
 from live_memory.core.reading.lookup import (
     ChangedFiles,
@@ -28,7 +28,7 @@ from live_memory.core.reading.redaction import Redactor
 from live_memory.core.values import Origin, RelPath
 from live_memory.ports import Clock, EvidenceIndex, Sandbox
 
-__all__ = ["Toolbox"]
+__all__ = ["Seen", "Toolbox"]
 
 # One result, and all results of one question: a question may read about ten files whole.
 _ONE_RESULT, _ALL_RESULTS = 30_000, 200_000
@@ -36,6 +36,14 @@ _ONE_RESULT, _ALL_RESULTS = 30_000, 200_000
 _CALLS_A_TURN = 16
 
 _Run = Callable[[ToolRequest], Awaitable[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a tool read; entries from `since` on were made after it was."""
+
+    event: FileObserved
+    since: EntryNumber
 
 
 @dataclass(slots=True)
@@ -47,9 +55,10 @@ class Toolbox:
     clock: Clock
     redactor: Redactor
     max_file_bytes: int
+    moment: Callable[[], EntryNumber]
     calls: int = 0
     characters: int = 0
-    seen: list[FileObserved] = field(default_factory=list)
+    seen: list[Seen] = field(default_factory=list)
     _past: dict[tuple[str, str], int] = field(default_factory=dict)
 
     async def run(self, calls: Sequence[ToolCall]) -> tuple[ToolResult, ...]:
@@ -103,6 +112,7 @@ class Toolbox:
 
     async def _read(self, request: ToolRequest) -> str:
         name = request.text("path")
+        since = self.moment()
         (read,) = await self.sandbox.read([name], max_bytes=self.max_file_bytes)
         refused = refusal_of_name(read.path) if isinstance(read, FileRead) else None
         seen = read if isinstance(read, Skipped) else observe(read, redactor=self.redactor)
@@ -113,9 +123,8 @@ class Toolbox:
         shown = seen.lines[first - 1 : first - 1 + count]
         last, total = first + len(shown) - 1, len(seen.lines)
         text, now = seen.excerpt(first, count), self.clock.now()
-        self.seen.append(
-            FileObserved(seen.path, seen.sha, first, last, total, text, Origin.TOOL, now)
-        )
+        event = FileObserved(seen.path, seen.sha, first, last, total, text, Origin.TOOL, now)
+        self.seen.append(Seen(event, since))
         cut = ", only its head is known" if seen.is_clipped else ""
         return f"{seen.path} lines {first}-{last} of {total}{cut}\n" + numbered(shown, start=first)
 

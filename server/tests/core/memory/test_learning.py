@@ -77,7 +77,9 @@ def test_a_touch_matters_only_where_other_bytes_are_in_view() -> None:
     same = Shown(ContentHash.of(SMALL), ((1, 5),), is_observed=True)
     assert spans(SMALL, touched) == []
     assert spans(SMALL, touched, same) == []
-    assert spans(SMALL, touched, Shown(OTHER)) == [(1, 50, Origin.DISK)]
+    assert spans(SMALL, touched, Shown(OTHER)) == [(1, 50, Origin.NOTICED)]
+    quoted = Shown(OTHER, is_quoted=True)
+    assert spans(SMALL, touched, quoted) == [(1, 50, Origin.DISK)]
 
 
 def test_a_file_that_is_gone_is_told_once() -> None:

@@ -1,9 +1,14 @@
 """The window only grows, and loses only what an event names."""
 
+from dataclasses import replace
+from functools import reduce
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from live_memory.core.asking.answer import Answer, Grounding, Mode, Question
+from live_memory.core.compacting.plan import superseded
 from live_memory.core.memory.events import (
     Compacted,
     EntryNumber,
@@ -14,6 +19,7 @@ from live_memory.core.memory.events import (
     Forgotten,
     MemoryEvent,
     NoteWritten,
+    QuestionAnswered,
 )
 from live_memory.core.memory.ledger import Fact, FactId, Source
 from live_memory.core.memory.window import Window, apply, current_hashes, questions
@@ -74,14 +80,118 @@ def test_entry_numbers_rise_and_are_never_used_twice(happened: list[MemoryEvent]
 
 @pytest.mark.promise("never-falsely-fresh")
 @given(given_a.windows)
-def test_a_fact_is_stale_exactly_when_a_source_that_is_in_view_has_other_bytes(
+def test_a_fact_is_stale_when_a_source_has_other_bytes_and_fresh_when_all_are_as_they_were(
     window: Window,
 ) -> None:
     now = current_hashes(window)
     for fact in apply(window, Compacted(frozenset(), window.ledger.facts)).ledger.facts:
-        seen = [source for source in fact.sources if source.path in now]
-        if seen:
-            assert fact.is_stale == any(now[s.path] != s.sha for s in seen)
+        if any(now.get(s.path, s.sha) != s.sha for s in fact.sources):
+            assert fact.is_stale
+        elif all(source.path in now for source in fact.sources):
+            assert not fact.is_stale
+
+
+def _looked_at(event: MemoryEvent) -> dict[RelPath, ContentHash | None]:
+    match event:
+        case FileObserved() | FileChanged():
+            return {event.path: event.sha}
+        case FileGone():
+            return {event.path: None}
+        case _:
+            return {}
+
+
+@st.composite
+def summarised(draw: st.DrawFn) -> Compacted:
+    """A summary of some bytes of each file, whatever was known of it before."""
+    read = {path: draw(given_a.hashes) for path in map(RelPath, ["a.py", "src/b.py"])}
+    facts = tuple(
+        Fact(fact_id, "holds", tuple(Source(path, read[path], 1, 1) for path in paths))
+        for fact_id in draw(st.lists(given_a.fact_ids, max_size=2, unique=True))
+        for paths in [draw(st.lists(st.sampled_from(list(read)), min_size=1, max_size=2))]
+    )
+    covers = draw(st.frozensets(given_a.entry_numbers, max_size=8))
+    return Compacted(covers, facts, tuple(fact.id for fact in facts))
+
+
+@pytest.mark.promise("never-falsely-fresh")
+@given(st.lists(given_a.appending | given_a.pinned | summarised(), max_size=25))
+def test_the_bytes_of_the_last_look_are_known_whatever_was_compacted_since(
+    happened: list[MemoryEvent],
+) -> None:
+    window, seen = Window(), dict[RelPath, ContentHash | None]()
+    for each in happened:
+        event = each
+        if isinstance(each, Compacted):  # every plan covers what later looks replaced
+            event = replace(each, covers=each.covers | superseded(window))
+        window = apply(window, event)
+        seen.update(_looked_at(event))
+        now = current_hashes(window)
+        # That a file is gone is known until its entry goes; nothing is said of it then.
+        assert {path: now.get(path) for path in seen} == seen
+        chosen: tuple[Fact, ...] = ()
+        if isinstance(event, Compacted):
+            seen = {path: sha for path, sha in seen.items() if sha is not None}
+            chosen = window.front
+        for fact in (*window.ledger.facts, *chosen):
+            has_changed = any(now.get(s.path, s.sha) != s.sha for s in fact.sources)
+            assert fact.is_stale or not has_changed
+
+
+@pytest.mark.promise("never-falsely-fresh")
+@given(given_a.windows, summarised())
+def test_every_file_that_a_new_fact_rests_on_is_known_from_then_on(
+    window: Window, summary: Compacted
+) -> None:
+    """Else nothing would compare it with the disk before a question."""
+    before, after = current_hashes(window), apply(window, replace(summary, covers=frozenset()))
+    written = {source.path: source.sha for fact in summary.facts for source in fact.sources}
+    assert current_hashes(after) == {**written, **before}
+
+
+@pytest.mark.promise("never-falsely-fresh")
+@given(st.lists(st.builds(FileChanged, given_a.paths, given_a.hashes, st.just(NOW)), min_size=1))
+def test_no_fact_is_fresh_again_because_the_look_that_made_it_stale_was_forgotten(
+    looks: list[FileChanged],
+) -> None:
+    path, last = looks[-1].path, looks[-1].sha
+    facts = tuple(_fact(f"f{n}", path, ContentHash.of(b"%d" % n)) for n in range(1, 4))
+    window = apply(Window(), Compacted(frozenset(), facts))
+    for look in looks:
+        window = apply(window, look)
+    entries = frozenset(entry.number for entry in window.entries)
+    forgot = apply(window, Forgotten(entries, frozenset()))
+    assert current_hashes(forgot)[path] == last
+    after = apply(forgot, Compacted(frozenset(), (), tuple(fact.id for fact in facts)))
+    assert after.ledger == window.ledger
+    assert [fact.sources[0].sha for fact in after.front] == [last]
+
+
+@pytest.mark.promise("never-falsely-fresh")
+def test_a_forgotten_change_of_one_file_keeps_a_fact_of_two_stale() -> None:
+    sources = (Source(A, ONE, 1, 1), Source(B, ONE, 1, 1))
+    window = apply(Window(), Compacted(frozenset(), (Fact(FactId("f"), "A uses B", sources),)))
+    for event in (FileChanged(A, TWO, NOW), Forgotten(frozenset({EntryNumber(1)}), frozenset())):
+        window = apply(window, event)
+    for sha in (TWO, ONE):
+        window = apply(window, FileChanged(B, sha, NOW))
+        assert window.ledger.facts[0].is_stale
+    gone = apply(
+        apply(window, FileGone(A, NOW)), Forgotten(frozenset({EntryNumber(4)}), frozenset())
+    )
+    assert A not in current_hashes(gone)
+    assert apply(gone, FileChanged(B, ONE, NOW)).ledger.facts[0].is_stale
+
+
+@pytest.mark.promise("never-falsely-fresh")
+def test_a_fact_of_two_files_is_fresh_again_only_when_both_are() -> None:
+    sources = (Source(A, ONE, 1, 1), Source(B, ONE, 1, 1))
+    window = apply(Window(), Compacted(frozenset(), (Fact(FactId("f"), "A uses B", sources),)))
+    states = []
+    for path, sha in ((A, TWO), (B, ONE), (B, TWO), (A, ONE), (B, ONE)):
+        window = apply(window, FileChanged(path, sha, NOW))
+        states.append(window.ledger.facts[0].is_stale)
+    assert states == [True, True, True, True, False]
 
 
 @pytest.mark.promise("never-falsely-fresh")
@@ -119,11 +229,48 @@ def test_forgetting_removes_the_named_entries_and_facts_and_nothing_else() -> No
     assert [fact.id for fact in after.ledger.facts] == ["g"]
 
 
-@given(st.lists(given_a.events, max_size=25))
-def test_questions_are_listed_in_the_order_in_which_they_were_answered(
-    happened: list[MemoryEvent],
+@pytest.mark.promise("nothing-lost")
+@given(st.lists(given_a.answered, max_size=8), st.sets(st.integers(1, 8).map(EntryNumber)))
+def test_answers_survive_the_compaction_of_their_entries(
+    answered: list[QuestionAnswered], covers: set[EntryNumber]
 ) -> None:
-    window = given_a.fold(happened)
-    assert list(questions(window)) == [
-        e.content for e in window.entries if e.content in questions(window)
-    ]
+    window = apply(given_a.fold(list(answered)), Compacted(frozenset(covers), ()))
+    assert sorted(map(repr, questions(window))) == sorted(map(repr, answered))
+
+
+def test_a_fact_in_front_stays_as_it_was_until_the_next_compaction() -> None:
+    fact = _fact("f", A, ONE)
+    window = apply(Window(), Compacted(frozenset(), (fact,), (fact.id,)))
+    for event in (FactPinned(fact.id), FileChanged(A, TWO, NOW)):
+        window = apply(window, event)
+        assert window.front == (fact,)
+    assert apply(window, Compacted(frozenset(), (), (fact.id,))).front == ()
+
+
+def test_a_fact_that_was_forgotten_does_not_come_back() -> None:
+    fact = _fact("f", A, ONE)
+    window = apply(Window(), Compacted(frozenset(), (fact,), (fact.id,)))
+    window = apply(window, Forgotten(frozenset(), frozenset({fact.id})))
+    assert (window.front, window.ledger.facts) == ((), ())
+    assert apply(window, Compacted(frozenset(), (fact,), (fact.id,))).ledger.facts == ()
+
+
+def test_a_compaction_counts_what_was_not_admitted_and_leaves_what_it_does_not_name() -> None:
+    first = Compacted(frozenset(), (_fact("f", A, ONE),), (FactId("f"),), rejected=3)
+    window = apply(apply(Window(), first), NoteWritten("n", NOW))
+    after = apply(window, Compacted(frozenset(), (_fact("g", B, ONE),), rejected=2))
+    assert after.ledger.rejected == 5
+    assert [fact.id for fact in after.ledger.facts] == ["f", "g"]
+    assert (after.entries, after.front) == (window.entries, ())
+
+
+def test_the_newest_thousand_answers_outlive_their_entries_oldest_first() -> None:
+    answer = Answer("a", Mode.EVIDENCE, Grounding.VERIFIED, ())
+    asked = [QuestionAnswered(Question(f"q{n}", NOW), answer, 0) for n in range(1_003)]
+    archived = Window(archive=tuple(asked[:1_000]))
+    happened: list[MemoryEvent] = [*asked[1_000:], NoteWritten("n", NOW)]
+    window = reduce(apply, happened, archived)
+    assert [entry.number for entry in window.entries] == [1, 2, 3, 4]
+    assert questions(window) == tuple(asked)
+    after = apply(window, Compacted(frozenset(map(EntryNumber, (1, 2, 4))), ()))
+    assert questions(after) == tuple(asked[2:])

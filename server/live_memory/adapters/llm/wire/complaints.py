@@ -15,6 +15,7 @@ from live_memory.core.errors import (
     ModelUnreachable,
     PromptTooLong,
 )
+from live_memory.core.reading.redaction import DEFAULT
 from live_memory.core.reading.text import clean
 
 __all__ = ["Complaint", "cleaned", "error_of", "is_overflow_prose", "limit_in"]
@@ -115,6 +116,7 @@ def cleaned(text: str, secrets: Collection[str] = ()) -> str:
     """Make a stranger's text safe to show: no credential, no control characters, bounded."""
     for secret in secrets:
         text = text.replace(secret, "[removed]")
+    text = DEFAULT.redact_forms(text).text.text
     text = _UNPRINTABLE.sub(" ", clean(text)).strip()
     return text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + "…"
 

@@ -1,14 +1,38 @@
-"""The one reference to the model in use; a change of settings swaps it under running questions."""
+"""The model in use, its purse, and the one reference to them, which a change of settings swaps."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 
 import anyio
 
-from live_memory.flow.companion.reply import Companion
+from live_memory.core.values import TokenCount
+from live_memory.flow.models.metering import Purse
+from live_memory.ports import Clock, LanguageModel
 
-__all__ = ["ModelDesk"]
+__all__ = ["Borrowed", "Companion", "ModelDesk"]
+
+
+@dataclass(frozen=True, slots=True)
+class Companion:
+    """The model that answers, the purse that pays, and how large its window may be."""
+
+    model: LanguageModel
+    purse: Purse
+    clock: Clock
+    max_context_tokens: int
+
+    @property
+    def window_tokens(self) -> int:
+        """Tokens of memory that fit a prompt, in tokens as we estimate them."""
+        abilities = self.model.abilities
+        most = min(self.max_context_tokens, abilities.context_tokens)
+        one = self.purse.calibration.applied(abilities.model, TokenCount(1_000)) / 1_000
+        return int(most / one)
+
+
+# Lends the companion for one piece of work.
+Borrowed = Callable[[], AbstractAsyncContextManager[Companion | None]]
 
 
 @dataclass(slots=True)

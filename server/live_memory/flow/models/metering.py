@@ -1,28 +1,53 @@
 """What models cost: one purse a server, and a meter around the model for each piece of work."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import Protocol
+
+import anyio
 
 from live_memory.core.companion.chat import Abilities, ModelReply, ModelRequest, ModelUsage
 from live_memory.core.companion.prompt import prompt_tokens
-from live_memory.core.companion.spend import Caps, Spend, both
-from live_memory.core.errors import SpendCapped
+from live_memory.core.companion.spend import DAY_S, Caps, Payment, Spend, both
+from live_memory.core.errors import SpendCapped, StoreUnavailable
 from live_memory.core.tokens import Calibration
-from live_memory.core.values import TokenCount
+from live_memory.core.values import Instant, TokenCount
 from live_memory.ports import Clock, LanguageModel
 
-__all__ = ["Meter", "Purse"]
+__all__ = ["Meter", "PaymentBook", "Purse"]
+
+
+class PaymentBook(Protocol):
+    """Keeps what was paid lately, so that a restart does not begin the caps anew.
+
+    What fails raises `StoreUnavailable`.
+    """
+
+    async def load(self, *, since: Instant) -> Sequence[Payment]:
+        """What was paid since then."""
+        ...
+
+    async def add(self, payment: Payment) -> None:
+        """Write down a payment."""
+        ...
 
 
 class Purse:
-    """The only writer of what was spent; every call passes it before it is made."""
+    """The only writer of what was spent; every call passes it before it is made.
 
-    def __init__(self, caps: Caps, *, clock: Clock) -> None:
+    `problem` says why what is spent would be forgotten by a restart, if so.
+    """
+
+    def __init__(self, caps: Caps, *, clock: Clock, book: PaymentBook | None = None) -> None:
         self.caps = caps
         self.spend = Spend()
         self.calibration = Calibration()
+        self.problem: str | None = None
         self._clock = clock
+        self._book = book
+        self._opening = anyio.Lock()
+        self._is_open = book is None
         self._is_told = False
 
     def is_first_of_subscription(self) -> bool:
@@ -30,17 +55,20 @@ class Purse:
         first, self._is_told = not self._is_told, True
         return first
 
-    def check(self) -> None:
+    async def check(self) -> None:
         """Let a call through, or not.
 
         Raises:
             SpendCapped: a cap is reached.
         """
+        async with self._opening:
+            if self._book is not None and not self._is_open:
+                await self._open(self._book)
         why = self.spend.refusal(self.caps, now=self._clock.now())
         if why is not None:
             raise SpendCapped(why)
 
-    def pay(self, request: ModelRequest, reply: ModelReply) -> None:
+    async def pay(self, request: ModelRequest, reply: ModelReply) -> None:
         """Note what a call took."""
         now = self._clock.now()
         self.spend = self.spend.paid(request.cause, reply.usage, reply.cost_usd, now=now)
@@ -50,6 +78,20 @@ class Purse:
                 estimated=TokenCount(request.estimated_tokens),
                 used=TokenCount(reply.usage.input),
             )
+        if self._book is not None:
+            try:
+                await self._book.add(self.spend.recent[-1])
+                self.problem = None
+            except StoreUnavailable as problem:
+                self.problem = f"what is spent is not kept: {problem}"
+
+    async def _open(self, book: PaymentBook) -> None:
+        try:
+            earlier = await book.load(since=Instant(self._clock.now() - DAY_S))
+            self.spend = self.spend.with_earlier(earlier)
+            self._is_open = True
+        except StoreUnavailable as problem:
+            self.problem = f"what was spent before is not known: {problem}"
 
 
 class Meter:
@@ -63,6 +105,7 @@ class Meter:
         self._purse = purse
         self.calls = 0
         self.usage = ModelUsage()
+        self.first: ModelUsage | None = None
         self.cost_usd: float | None = 0.0
 
     @property
@@ -88,12 +131,13 @@ class Meter:
         Raises:
             ModelUnavailable: there is no usable reply, or a cap is reached.
         """
-        self._purse.check()
+        await self._purse.check()
         if request.estimated_tokens is None:
             request = replace(request, estimated_tokens=prompt_tokens(request))
         self.calls += 1
         reply = await self._model.complete(request, heard=heard)
-        self._purse.pay(request, reply)
+        await self._purse.pay(request, reply)
+        self.first = self.first or reply.usage
         self.usage = both(self.usage, reply.usage)
         known = self.cost_usd is not None and reply.cost_usd is not None
         self.cost_usd = (self.cost_usd or 0.0) + (reply.cost_usd or 0.0) if known else None

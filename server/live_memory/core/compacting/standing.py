@@ -1,0 +1,209 @@
+"""Whether a sentence stands on the lines it names: the check of answers, but stricter.
+
+An answer is read once, a fact for months. So every name must be there and not half of them, a
+constant must stand on a line that sets it, and what is written as a proper noun must occur in the
+source (cases C30).
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from live_memory.core.asking.answer import CitationStatus
+from live_memory.core.asking.citations import check
+from live_memory.core.compacting.request import SourceText
+from live_memory.core.compacting.stating import Stated, placed, stated
+from live_memory.core.evidence.places import Place
+from live_memory.core.evidence.words import tokens_of_word, vocabulary, words_of
+from live_memory.core.memory.coverage import Span, merged
+from live_memory.core.values import RelPath
+
+__all__ = ["Page", "clipped", "page_of", "standing"]
+
+# Where the cited lines are copied to, so that several places are checked as one.
+_COPY = RelPath("copied/lines.c")
+_WORD = re.compile(r"0[xXbBoO]\w+|[A-Za-z_$][\w$]*|\d[\d_.]*\d|\d")
+_PATH_WORD = re.compile(r"\w+")
+_ASSIGNED = re.compile(
+    r"(?<![\w$.])(?:self\.|this\.)?([A-Za-z_$][\w$]*)[\"']?\s*(?::[^=,]{1,40})?[:=]\s*"
+    r"(\"[^\"]*\"|'[^']*'|-?\d[\w.]*|[Tt]rue|[Ff]alse|None|null|nil)\s*(?:[,;)}#]|//|$)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The lines of a file that are shown, with the words on them."""
+
+    path: RelPath
+    lines: Mapping[int, str]
+    spans: tuple[Span, ...]
+    where: Mapping[str, tuple[int, ...]]  # the lines that a word stands on
+    constants: frozenset[str]  # names that a line gives a literal
+    vocabulary: frozenset[str]
+    text: str
+
+
+def page_of(source: SourceText) -> Page:
+    """Look up what a source holds, once for all that is said of it."""
+    where: dict[str, list[int]] = {}
+    for number, line in source.lines.items():
+        for word in set(_WORD.findall(line)):
+            where.setdefault(word, []).append(number)
+    text = "\n".join(source.lines.values())
+    return Page(
+        path=source.path,
+        lines=source.lines,
+        spans=merged((n, n) for n in source.lines),
+        where={word: tuple(numbers) for word, numbers in where.items()},
+        constants=frozenset(
+            name for line in source.lines.values() for name, _ in _ASSIGNED.findall(line)
+        ),
+        vocabulary=frozenset(vocabulary(text) | vocabulary(source.path.text)),
+        text=text,
+    )
+
+
+def clipped(place: Place, page: Page) -> Place | None:
+    """The part of a place that is shown, where no more is cut off than stays."""
+    parts = [(max(place.start, a), min(place.end, b)) for a, b in page.spans]
+    start, end = max(parts, key=lambda part: part[1] - part[0], default=(1, 0))
+    kept, asked = end - start + 1, place.end - place.start + 1
+    return Place(place.path, start, end) if kept >= 1 and asked - kept <= kept else None
+
+
+def standing(
+    text: str, places: Sequence[Place], pages: Mapping[RelPath, Page]
+) -> tuple[Place, ...] | None:
+    """The places on which a text stands, corrected within the lines shown; nothing if it does not.
+
+    All `places` lie within `pages`.
+    """
+    said = stated(text)
+    cited = [pages[path] for path in dict.fromkeys(place.path for place in places)]
+    if not cited or not said.is_checkable or not _is_of_these(said, cited):
+        return None
+    candidates = [places, _corrected(text, places, cited)]
+    if not any(_is_on(name, page, places) for name in said.names for page in cited):
+        candidates.reverse()
+    for candidate in candidates:
+        whole = _with_names(said, candidate, cited)
+        if whole and _holds(text, said, whole, pages):
+            return whole
+    return None
+
+
+def _is_of_these(said: Stated, cited: Sequence[Page]) -> bool:
+    """Whether all that is said in prose, and all that leads elsewhere, occurs in the sources."""
+    words = {word for page in cited for word in page.vocabulary}
+    proper = (part for word in said.proper for part in words_of(word))
+    if any(token not in words for part in proper for token in tokens_of_word(part)[:1]):
+        return False
+    text = "\n".join(f"{page.path}\n{page.text}" for page in cited)
+    if any(address not in text for address in said.addresses):
+        return False
+    known = {word for page in cited for word in _path_words(page.path)}.union(
+        *(page.where.keys() for page in cited)
+    )
+    return all(word in text or known.issuperset(_WORD.findall(word)) for word in said.codelike)
+
+
+def _corrected(text: str, places: Sequence[Place], cited: Sequence[Page]) -> tuple[Place, ...]:
+    """Where the check of answers finds it in the same file; nothing where several are cited."""
+    if len(cited) > 1:
+        return ()
+    (page,) = cited
+    last = max(page.lines, default=0)
+    lines = [page.lines.get(n, "") for n in range(1, last + 1)]
+    checked = check(_with_settings(text, str(places[0])), {page.path: lines})
+    if any(c.status is CitationStatus.UNSUPPORTED for c in checked.citations):
+        return ()
+    found = (clipped(Place(c.path, c.start, c.end), page) for c in checked.citations)
+    return tuple(place for place in found if place is not None)
+
+
+def _with_names(
+    said: Stated, places: Sequence[Place], cited: Sequence[Page]
+) -> tuple[Place, ...] | None:
+    """The places, and the nearest line of the same files for each name that they leave out."""
+    found = [*places]
+    in_paths = {word for page in cited for word in _path_words(page.path)}
+    for name in sorted(said.names):
+        if name not in in_paths and not any(_is_on(name, page, places) for page in cited):
+            line = _nearest(name, places, cited)
+            if line is None:
+                return None
+            found.append(line)
+    spans: dict[RelPath, list[Span]] = {}
+    for place in found:
+        spans.setdefault(place.path, []).append((place.start, place.end))
+    return tuple(Place(path, *span) for path, each in spans.items() for span in merged(each))
+
+
+def _is_on(name: str, page: Page, places: Sequence[Place]) -> bool:
+    numbers = page.where.get(name, ())
+    return any(p.start <= n <= p.end for p in places if p.path == page.path for n in numbers)
+
+
+def _nearest(name: str, places: Sequence[Place], cited: Sequence[Page]) -> Place | None:
+    """The line with a name that is nearest to a place, rather above it than below."""
+    near = [
+        (n > place.start, abs(n - place.start), Place(page.path, n, n))
+        for page in cited
+        for n in page.where.get(name, ())
+        for place in places
+        if place.path == page.path
+    ]
+    return min(near, key=lambda each: each[:2])[2] if near else None
+
+
+def _holds(text: str, said: Stated, places: Sequence[Place], pages: Mapping[RelPath, Page]) -> bool:
+    """Whether the lines of the places, taken together, hold what the text states."""
+    lines = [pages[place.path].lines[n] for place in places for n in _numbers(place)]
+    # What a path says is no more than that a name is in it, so each word is a line of its own.
+    copy = [*lines, *(w for p in places for w in _path_words(p.path) if not w[0].isdigit())]
+    checked = check(_with_settings(text, f"{_COPY}:1-{len(copy)}"), {_COPY: copy})
+    if any(c.status is not CitationStatus.VERIFIED for c in checked.citations):
+        return False
+    words = [frozenset(_WORD.findall(line)) for line in lines]
+    there = {_plain(word) for each in words for word in each}
+    there.update(word for place in places for word in _path_words(place.path))
+    if not all(_plain(number) in there for number in said.numbers):
+        return False
+    constants = {name for place in places for name in pages[place.path].constants}
+    return constants.isdisjoint(said.names) or all(
+        _is_bound(v, said, lines, words) for v in _all_values(said)
+    )
+
+
+def _is_bound(
+    value: str, said: Stated, lines: Sequence[str], words: Sequence[frozenset[str]]
+) -> bool:
+    """Whether a value shares a line with a name: else it may be any other constant's value."""
+    bare = value.strip("\"'")
+    return any(
+        bool(said.names & on_it) and (_plain(bare) in map(_plain, on_it) or bare in line)
+        for line, on_it in zip(lines, words, strict=True)
+    )
+
+
+def _all_values(said: Stated) -> Iterable[str]:
+    return (*said.values, *said.numbers)
+
+
+def _with_settings(text: str, place: str) -> str:
+    """The text with all it states as code, each sentence citing the place."""
+    settings = (f"`{name} = {value}` ({place}).\n\n" for name, value in stated(text).settings)
+    return f"{placed(text, place)}\n\n{''.join(settings)}"
+
+
+def _numbers(place: Place) -> range:
+    return range(place.start, place.end + 1)
+
+
+def _path_words(path: RelPath) -> Iterator[str]:
+    yield from _PATH_WORD.findall(path.text)
+    yield from _WORD.findall(path.text)
+
+
+def _plain(number: str) -> str:
+    return number.replace("_", "").replace(",", "").lstrip("-") if number[-1:].isdigit() else number

@@ -1,0 +1,150 @@
+"""What a sentence states that its source must hold: names, values, numbers, proper nouns.
+
+The claims are those of an answer (`core/asking/claims`), so that there is one rule for both.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from keyword import kwlist
+
+from live_memory.core.asking.claims import claims_of
+from live_memory.core.evidence.words import is_compound
+from live_memory.core.values import RelPath
+
+__all__ = ["Stated", "placed", "stated", "without_places"]
+
+# Any place will do to make a sentence a claim.
+_SOMEWHERE = RelPath("a/b.c")
+_CODE = re.compile(r"`([^`]+)`")
+_CODE_OR_END = re.compile(r"`[^`]+`|[.!?](?=\s)")
+_NUMBER = re.compile(r"(?<![\w.-])-?(?:0[xXbBoO][0-9A-Fa-f_]+|\d[\d_.,]*\d|\d)")
+_SMALL = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
+)
+_NUMBER_WORDS = {word: str(n) for n, word in enumerate(_SMALL.split())} | {
+    "twenty": "20",
+    "thirty": "30",
+    "sixty": "60",
+    "hundred": "100",
+}
+_LITERAL = (
+    r"\"[^\"]{1,80}\"|'[^']{1,80}'|0[xXbBoO][0-9A-Fa-f_]+|-?\d[\d_.]*\d|-?\d|"
+    r"[Tt]rue|[Ff]alse|None|null|nil|undefined"
+)
+_LITERAL_OR_WORD = rf"{_LITERAL}|(?:{'|'.join(_NUMBER_WORDS)})(?=[.,;)]|\Z)"
+# `LIMIT` is 3, LIMIT defaults to `3`, a `LIMIT` of 3, the constant `LIMIT` has the value 3.
+_GIVEN = re.compile(
+    r"(?P<mark>`?)\b(?:[\w$]+\.)*(?P<name>[A-Za-z_$][\w$]*)(?P=mark),?\s(?:(?:by default|currently|"
+    r"always|here|now|value|setting|constant|that|which|limit|count|number)\s)*"
+    r"(?:is|are|was|equals|has|have|holds|defaults|stands|set|means|of|=|==|:=?)\s(?:(?:set|equal|to|"
+    r"at|by|default|the|a|an|value|of|exactly|currently|always|now|number|string|boolean|limited)\s)*"
+    rf"(?P<code>`?)(?P<value>{_LITERAL_OR_WORD})(?P=code)(?![\w%])(?!\.\d)"
+)
+_CONDITION = re.compile(r"\b(?:if|when|whenever|unless|while|until|whether|where)\b[^,;.:]*$")
+_PROPER = re.compile(r"(?<![\w.`])[A-Z][\w-]*\w")
+_START = re.compile(r"(?:^|[.!?:]\s+)[\"'(]*$")
+_CODELIKE = re.compile(r"[~$@\\|<>=&%{}\[\]]|\w[.:]{1,2}\w|/\S*[/.]|(?<!\w)/\w|--\w")
+_NOT_CODE = re.compile(r"(?i)e\.g|i\.e|etc|a\.k\.a|->|=>|<=|>=|==|!=|\d+%|[<>=&|]")
+_ADDRESS = re.compile(r"\w+://[^\s`\"'<>]+|[\w.+-]+@[\w-]+\.\w+|~/\S+")
+# Products that are written small too; those that are English words besides are left out.
+_PRODUCTS = """
+apache aws azure bigquery boto3 cassandra celery cloudflare cloudwatch couchdb django docker
+dynamodb elasticsearch etcd fastapi firebase firestore gcp github gitlab grafana graphql grpc
+gunicorn hadoop heroku jenkins jwt kafka keycloak kibana kinesis kubernetes ldap mariadb
+memcached minio mongodb mongo mqtt mysql nats neo4j netlify nginx numpy oauth okta openai
+opensearch openssl pandas postgres postgresql protobuf pytorch rabbitmq redis rocksdb s3
+sagemaker splunk sqlalchemy sqlite sqs supabase tensorflow terraform twilio vercel zookeeper
+"""
+_KNOWN_PRODUCTS = frozenset(_PRODUCTS.split())
+_SAY_NOTHING = frozenset({*kwlist, "self", "this", "cls"})
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """All that a text states, over its sentences.
+
+    `settings` are names with the value they are said to have, `numbers` those of the prose,
+    `proper` what is written as a proper noun or is one, `codelike` unmarked words that only code
+    writes, and `addresses` what leads somewhere else.
+    """
+
+    names: frozenset[str]
+    values: frozenset[str]
+    quotes: frozenset[str]
+    settings: frozenset[tuple[str, str]]
+    numbers: frozenset[str]
+    proper: frozenset[str]
+    codelike: frozenset[str]
+    addresses: frozenset[str]
+
+    @property
+    def is_checkable(self) -> bool:
+        """Whether it says anything that not every source holds."""
+        return bool(self.names - _SAY_NOTHING or self.values or self.quotes or self.settings)
+
+
+@lru_cache(maxsize=4_096)
+def stated(text: str) -> Stated:
+    """What a text states."""
+    claims = claims_of(placed(text, f"{_SOMEWHERE}:1"))
+    prose = _CODE.sub("` `", text)
+    bare = text.replace("`", " ")
+    return Stated(
+        names=frozenset(name for claim in claims for name in claim.names),
+        values=frozenset(value for claim in claims for value in claim.values),
+        quotes=frozenset(quote for claim in claims for quote in claim.quotes),
+        settings=frozenset((*(s for claim in claims for s in claim.settings), *_given(text))),
+        numbers=frozenset(found.rstrip(".,") for found in _NUMBER.findall(prose)),
+        proper=frozenset(_proper(prose)),
+        codelike=frozenset(_codelike(prose)),
+        addresses=frozenset(found.rstrip(".,;:!?)]") for found in _ADDRESS.findall(bare)),
+    )
+
+
+def placed(text: str, place: str) -> str:
+    """The text with every sentence citing a place."""
+    marked = _CODE_OR_END.sub(
+        lambda m: m.group() if m.group().startswith("`") else f" ({place}){m.group()}", text
+    )
+    return f"{marked.rstrip('.')} ({place})."
+
+
+def without_places(text: str) -> str:
+    """The text without the places it cites itself: a fact has its sources beside it."""
+    for claim in reversed(claims_of(text)):
+        for place in reversed(claim.places):
+            before, after = text[: place.offset].rstrip(" `"), text[place.end_offset :].lstrip("`")
+            if before.endswith(("(", "[")) and after.startswith((")", "]")):
+                before, after = before[:-1].rstrip(), after[1:]
+            text = f"{before}{after}" if after[:1] in (".", ",", ";", "") else f"{before} {after}"
+    return text
+
+
+def _given(text: str) -> Iterator[tuple[str, str]]:
+    """Names with their values, where that is stated and no condition."""
+    for found in _GIVEN.finditer(text):
+        name = found["name"]
+        # A plain word is no name: "keys set to `None`".
+        is_name = found["mark"] or is_compound(name) or name.isupper()
+        if is_name and not _CONDITION.search(text[: found.start()]):
+            yield name, _NUMBER_WORDS.get(found["value"], found["value"])
+
+
+def _proper(prose: str) -> Iterator[str]:
+    for found in _PROPER.finditer(prose):
+        word = found.group()
+        has_capital_inside = any(letter.isupper() for letter in word[1:])
+        if has_capital_inside or not _START.search(prose[: found.start()]):
+            yield word
+    for word in re.findall(r"\w+", prose):
+        if word.lower() in _KNOWN_PRODUCTS:
+            yield word
+
+
+def _codelike(prose: str) -> Iterator[str]:
+    for token in prose.split():
+        word = token.strip(".,;:!?()\"'`")
+        if _CODELIKE.search(word) and not _NOT_CODE.fullmatch(word):
+            yield word

@@ -1,0 +1,182 @@
+"""The records of a journal, how they are written down, and how they bring a snapshot up to date.
+
+A line is one JSON object with the length and the checksum of the record in it. What follows the
+last record is empty lines: room that is written ahead (`adapters/snapshots/journal_file`).
+"""
+
+import json
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from live_memory.core.errors import Corrupt, LiveMemoryError, SnapshotUnreadable
+from live_memory.core.hosts.notices import Subject
+from live_memory.core.memory.events import MemoryEvent
+from live_memory.core.memory.window import apply
+from live_memory.core.saving.entries import event, event_form
+from live_memory.core.saving.fields import Form, every, form_of, get
+from live_memory.core.saving.migrations import VERSION, version_of
+from live_memory.core.saving.snapshot import Memory
+from live_memory.core.saving.subjects import subject, subject_form
+
+__all__ = [
+    "Begun",
+    "Broken",
+    "Happened",
+    "Heard",
+    "Record",
+    "Told",
+    "begun_in",
+    "line_of",
+    "records_in",
+    "replayed",
+]
+
+_LINE = re.compile(rb'\{"crc":"([0-9a-f]{8})","size":([0-9]{1,9}),"record":(.*)\}', re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """The first record of a journal: it has what came after the snapshots of lower generations."""
+
+    generation: int
+    root: str
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """An event that brought the window to this revision."""
+
+    revision: int
+    event: MemoryEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What a host told, to be looked at."""
+
+    subjects: tuple[Subject, ...]
+
+
+Told = Happened | Heard
+Record = Begun | Told
+
+
+class Broken(SnapshotUnreadable):
+    """A journal that cannot be read to its end; `so_far` is the memory up to there."""
+
+    def __init__(self, message: str, *, so_far: Memory) -> None:
+        super().__init__(message)
+        self.so_far = so_far
+
+
+def line_of(record: Record) -> bytes:
+    """A record as a line of the journal."""
+    # ASCII only: a name on disk may hold what UTF-8 cannot say.
+    data = json.dumps(_form(record), separators=(",", ":")).encode("ascii")
+    return b'{"crc":"%08x","size":%d,"record":%b}\n' % (zlib.crc32(data), len(data), data)
+
+
+def records_in(data: bytes) -> Iterator[Record]:
+    """The records up to the end.
+
+    Raises:
+        SnapshotTooNew: a newer version wrote it.
+        SnapshotUnreadable: what comes next is torn, damaged or no record.
+    """
+    lines = data.split(b"\n")
+    for line in lines[:-1]:
+        if line:
+            yield _record(line)
+    if lines[-1]:
+        raise SnapshotUnreadable("the last record is torn")
+
+
+def begun_in(data: bytes) -> Begun:
+    """How a journal begins.
+
+    Raises:
+        SnapshotTooNew: a newer version wrote it.
+        SnapshotUnreadable: it does not begin as a journal.
+    """
+    first = next(records_in(data), None)
+    if not isinstance(first, Begun):
+        raise SnapshotUnreadable("it does not begin as a journal")
+    return first
+
+
+def replayed(memory: Memory, records: Iterable[Record]) -> Memory:
+    """The memory after what a journal tells; what it has already is passed over.
+
+    Raises:
+        Broken: a record is damaged, or something is missing before it.
+    """
+    told = iter(records)
+    while True:
+        try:
+            record = next(told)
+            memory = _with(memory, record)
+        except StopIteration:
+            return memory
+        except SnapshotUnreadable as problem:
+            raise Broken(str(problem), so_far=memory) from problem
+
+
+def _with(memory: Memory, record: Record) -> Memory:
+    match record:
+        case Begun():
+            return memory
+        case Heard(subjects):
+            return replace(memory, heard=(*memory.heard, *subjects))
+        case Happened(revision, happened):
+            if revision <= memory.window.revision:
+                return memory
+            if revision > memory.window.revision + 1:
+                raise SnapshotUnreadable(f"what came before revision {revision} is missing")
+            return replace(memory, window=apply(memory.window, happened))
+        case _:
+            assert_never(record)
+
+
+def _form(record: Record) -> dict[str, object]:
+    match record:
+        case Begun(generation, root):
+            return {"kind": "begun", "version": VERSION, "generation": generation, "root": root}
+        case Happened(revision, happened):
+            return {"kind": "happened", "revision": revision, "event": event_form(happened)}
+        case Heard(subjects):
+            return {"kind": "heard", "subjects": [subject_form(one) for one in subjects]}
+        case _:
+            assert_never(record)
+
+
+def _record(line: bytes) -> Record:
+    found = _LINE.fullmatch(line)
+    if found is None:
+        raise SnapshotUnreadable("a record is torn or damaged")
+    crc, size, data = found.groups()
+    if int(size) != len(data) or int(crc, 16) != zlib.crc32(data):
+        raise SnapshotUnreadable("a record has a wrong checksum")
+    try:
+        return _read(form_of(json.loads(data)))
+    except (ValueError, RecursionError) as problem:
+        raise SnapshotUnreadable("a record is no JSON") from problem
+    except Corrupt:
+        raise
+    except LiveMemoryError as problem:
+        raise SnapshotUnreadable(f"a record has a wrong value: {problem}") from problem
+
+
+def _read(form: Form) -> Record:
+    match get(form, "kind", str):
+        case "begun":
+            version_of(form)
+            return Begun(get(form, "generation", int), get(form, "root", str))
+        case "happened":
+            return Happened(get(form, "revision", int), event(form_of(form.get("event"))))
+        case "heard":
+            return Heard(every(form, "subjects", subject))
+        case kind:
+            raise SnapshotUnreadable(f"unknown kind of record {kind!r}")

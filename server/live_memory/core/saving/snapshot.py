@@ -1,0 +1,115 @@
+"""The saved form of a whole memory: plain JSON values, versioned, with hashes and no file text.
+
+Reading is strict: whatever is not exactly what `to_form` writes is refused as a whole, so that half
+a memory is never taken for all of it.
+"""
+
+from dataclasses import dataclass, field
+
+from live_memory.core.errors import LiveMemoryError, SnapshotUnreadable
+from live_memory.core.hosts.notices import Subject
+from live_memory.core.memory.events import EntryNumber
+from live_memory.core.memory.ledger import FactId, Ledger
+from live_memory.core.memory.window import Window
+from live_memory.core.saving.answers import answered, answered_form
+from live_memory.core.saving.entries import entry, entry_form
+from live_memory.core.saving.facts import fact, fact_form
+from live_memory.core.saving.fields import Form, every, form_of, get, hashes, hashes_form, texts
+from live_memory.core.saving.migrations import VERSION, migrated
+from live_memory.core.saving.subjects import subject, subject_form
+
+__all__ = ["VERSION", "Memory", "Restored", "Snapshot", "from_form", "root_of", "to_form"]
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What a workspace keeps: its window, and what it heard and has not learned yet."""
+
+    window: Window = field(default_factory=Window)
+    heard: tuple[Subject, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What was found of a memory, if anything, and what is wrong with it in words for a person.
+
+    It `is_saved` where it is the snapshot as it stands, without anything from a journal.
+    """
+
+    memory: Memory | None = None
+    problems: tuple[str, ...] = ()
+    is_saved: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A memory, whose it is, and its generation: it has everything of the journals before."""
+
+    root: str
+    generation: int
+    memory: Memory
+
+
+def to_form(snapshot: Snapshot) -> dict[str, object]:
+    """The snapshot as JSON values; file text stays out."""
+    window = snapshot.memory.window
+    return {
+        "version": VERSION,
+        "generation": snapshot.generation,
+        "root": snapshot.root,
+        "heard": [subject_form(one) for one in snapshot.memory.heard],
+        "window": {
+            "revision": window.revision,
+            "next_number": window.next_number,
+            "facts": [fact_form(one) for one in window.ledger.facts],
+            "forgotten": sorted(window.ledger.forgotten),
+            "rejected": window.ledger.rejected,
+            "front": [fact_form(one) for one in window.front],
+            "entries": [entry_form(one) for one in window.entries],
+            "archive": [answered_form(one) for one in window.archive],
+            "settled": hashes_form(window.settled),
+        },
+    }
+
+
+def from_form(form: object) -> Snapshot:
+    """The snapshot that was saved, by this version or an earlier one.
+
+    Raises:
+        SnapshotTooNew: a newer version wrote it.
+        SnapshotUnreadable: it is not what `to_form` writes.
+    """
+    record = migrated(form_of(form))
+    try:
+        return Snapshot(
+            get(record, "root", str),
+            get(record, "generation", int),
+            Memory(_window(form_of(record.get("window"))), every(record, "heard", subject)),
+        )
+    except (LiveMemoryError, ValueError) as problem:
+        raise SnapshotUnreadable(f"the snapshot has a wrong value: {problem}") from problem
+
+
+def root_of(form: object) -> str:
+    """The workspace root that a record belongs to.
+
+    Raises:
+        SnapshotUnreadable: it has none.
+    """
+    return get(form_of(form), "root", str)
+
+
+def _window(form: Form) -> Window:
+    return Window(
+        revision=get(form, "revision", int),
+        next_number=EntryNumber(get(form, "next_number", int)),
+        ledger=Ledger(
+            every(form, "facts", fact),
+            forgotten=frozenset(FactId(one) for one in texts(form, "forgotten")),
+            rejected=get(form, "rejected", int),
+        ),
+        front=every(form, "front", fact),
+        entries=every(form, "entries", entry),
+        archive=every(form, "archive", answered),
+        settled=hashes(form, "settled"),
+    )

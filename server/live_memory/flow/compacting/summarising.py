@@ -1,0 +1,176 @@
+"""Makes facts of what a plan covers: by a model, or by rule from the outline of what was seen.
+
+Sources are opened anew, so that a fact rests on bytes that are there now; what a model proposes is
+admitted only where these bytes hold it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import anyio
+import anyio.to_thread
+
+from live_memory.core.asking.answer import CitationStatus
+from live_memory.core.compacting.admission import Admitted, admitted
+from live_memory.core.compacting.plan import CompactionPlan
+from live_memory.core.compacting.reply import Proposal, proposals
+from live_memory.core.compacting.request import SourceText, summary_request
+from live_memory.core.compacting.rules import facts_by_rule
+from live_memory.core.companion.chat import ReplyStop
+from live_memory.core.errors import ModelTimedOut, ModelUnreachable
+from live_memory.core.memory.coverage import Span, merged
+from live_memory.core.memory.events import Compacted, QuestionAnswered
+from live_memory.core.memory.ledger import Fact, FactOrigin
+from live_memory.core.memory.window import Window
+from live_memory.core.reading.admission import observe
+from live_memory.core.reading.lookup import LogQuery
+from live_memory.core.reading.observation import FileRead, Observation, Skipped
+from live_memory.core.reading.redaction import Redactor
+from live_memory.core.values import RelPath, StatSignature
+from live_memory.flow.models.lending import Companion
+from live_memory.flow.models.metering import Meter
+from live_memory.ports import Clock, EvidenceIndex, Sandbox
+
+__all__ = ["Summariser"]
+
+# A summary of some 60 sentences takes a cheap model half a minute.
+_TIMEOUT_S, _MOST_FACTS = 120.0, 60
+# Facts whose source changed are stated anew along the way: so many at a time, from the lines
+# around where they stood.
+_MOST_DOUBTFUL, _AROUND = 20, 15
+# Files that are held at a time while their lines are picked.
+_BATCH = 32
+
+
+class Summariser:
+    """Turns a plan into the event that carries it out."""
+
+    def __init__(
+        self,
+        *,
+        sandbox: Sandbox,
+        index: Callable[[], EvidenceIndex],
+        redactor: Redactor,
+        clock: Clock,
+        max_file_bytes: int,
+    ) -> None:
+        self._sandbox = sandbox
+        self._index = index
+        self._redactor = redactor
+        self._clock = clock
+        self._max_file_bytes = max_file_bytes
+
+    async def by_model(
+        self, planned: CompactionPlan, window: Window, companion: Companion
+    ) -> Compacted:
+        """Let a model state what is worth keeping.
+
+        Raises:
+            ModelUnavailable: there is no usable summary, or a cap is reached.
+        """
+        doubtful = [f for f in window.ledger.facts if f.is_stale and f.origin is FactOrigin.SUMMARY]
+        doubtful = doubtful[-_MOST_DOUBTFUL:]
+        sources = await self._sources(planned, doubtful, indexed=None)
+        request = summary_request(
+            list(sources.values()), planned.answers, doubtful, most_facts=_MOST_FACTS
+        )
+        meter = Meter(companion.model, companion.purse)
+        with anyio.move_on_after(_TIMEOUT_S):
+            async with meter.conversation() as model:
+                reply = await model.complete(request)
+            if reply.stop in (ReplyStop.CUT, ReplyStop.REFUSED):
+                raise ModelUnreachable("the model gave no usable summary")
+            proposed = await anyio.to_thread.run_sync(proposals, reply.turn.text)
+            judged = await self._judged(proposed, sources, planned, window, FactOrigin.SUMMARY)
+            # What nothing stands on is no summary: these entries stay until one is.
+            if sources and not judged.facts and judged.rejected >= len(proposed):
+                raise ModelUnreachable("the model's summary states nothing that its sources hold")
+            return Compacted(planned.covers, judged.facts, rejected=judged.rejected)
+        raise ModelTimedOut("the model did not summarise in time")
+
+    async def by_rule(self, planned: CompactionPlan, window: Window) -> Compacted:
+        """Keep what the outline of the covered lines says."""
+        known = await self._index().known()
+        sources = await self._sources(planned, (), indexed=known)
+        outlines = {path: await self._index().outline(path) for path in sources}
+        proposed = await anyio.to_thread.run_sync(facts_by_rule, list(sources.values()), outlines)
+        judged = await self._judged(proposed, sources, planned, window, FactOrigin.RULE)
+        return Compacted(planned.covers, judged.facts)
+
+    async def _judged(
+        self,
+        proposed: Sequence[Proposal],
+        sources: dict[RelPath, SourceText],
+        planned: CompactionPlan,
+        window: Window,
+        origin: FactOrigin,
+    ) -> Admitted:
+        history = await self._sandbox.history(LogQuery(limit=1))
+        since = history.commits[0].id if history.commits else None
+        now = self._clock.now()
+        return await anyio.to_thread.run_sync(
+            lambda: admitted(
+                proposed,
+                sources,
+                window.ledger,
+                answers=planned.answers,
+                origin=origin,
+                now=now,
+                since=since,
+            )
+        )
+
+    async def _sources(
+        self,
+        planned: CompactionPlan,
+        doubtful: Sequence[Fact],
+        *,
+        indexed: Mapping[RelPath, StatSignature] | None,
+    ) -> dict[RelPath, SourceText]:
+        """The current lines of what the plan covers, of what answers cite, and around old facts.
+
+        Where it matters what is `indexed`, the rest is indexed on the way: nobody may have asked
+        about these files yet.
+        """
+        wanted: dict[RelPath, list[Span]] = {view.path: [*view.spans] for view in planned.views}
+        for path, span in (*_cited(planned.answers), *_around(doubtful)):
+            wanted.setdefault(path, []).append(span)
+        found: dict[RelPath, SourceText] = {}
+        paths = list(wanted)
+        for start in range(0, len(paths), _BATCH):
+            batch = paths[start : start + _BATCH]
+            reads = await self._sandbox.read(
+                [p.text for p in batch], max_bytes=self._max_file_bytes
+            )
+            seen = await anyio.to_thread.run_sync(self._observed, reads)
+            new = [s for s in seen if indexed is not None and indexed.get(s.path) != s.signature]
+            if new:
+                await self._index().update(new, textless={}, gone=())
+            for each in seen:
+                found[each.path] = _shown(each, merged(wanted.get(each.path, ())))
+        return found
+
+    def _observed(self, reads: Sequence[FileRead | Skipped]) -> list[Observation]:
+        whole = (observe(r, redactor=self._redactor) for r in reads if isinstance(r, FileRead))
+        return [each for each in whole if isinstance(each, Observation)]
+
+
+def _shown(seen: Observation, spans: Iterable[Span]) -> SourceText:
+    lines = {
+        number: seen.lines[number - 1]
+        for start, end in spans
+        for number in range(max(1, start), min(end, len(seen.lines)) + 1)
+    }
+    return SourceText(seen.path, seen.sha, lines)
+
+
+def _cited(answers: Sequence[QuestionAnswered]) -> Iterable[tuple[RelPath, Span]]:
+    for asked in answers:
+        for citation in asked.answer.citations:
+            if citation.status is not CitationStatus.UNSUPPORTED:
+                yield citation.path, (citation.start, citation.end)
+
+
+def _around(facts: Sequence[Fact]) -> Iterable[tuple[RelPath, Span]]:
+    for fact in facts:
+        for source in fact.sources:
+            yield source.path, (max(1, source.start - _AROUND), source.end + _AROUND)

@@ -1,0 +1,1 @@
+"""The model in use, who may have it, and what it costs."""

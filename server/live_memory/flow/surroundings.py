@@ -1,0 +1,93 @@
+"""What a workspace is made of: the adapters it is given, and the parts that are built on them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from live_memory.core.reading.redaction import Redactor
+from live_memory.flow.compacting.compactor import Compactor
+from live_memory.flow.compacting.summarising import Summariser
+from live_memory.flow.freshness import Freshness
+from live_memory.flow.indexing import Indexer
+from live_memory.flow.ingesting.ingestor import Ingestor
+from live_memory.ports import (
+    Clock,
+    EvidenceIndex,
+    Sandbox,
+    SignalSink,
+    SnapshotStore,
+    Watcher,
+    WorkspaceIdentity,
+)
+
+__all__ = ["Surroundings"]
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The world of one workspace; without a watcher, changes are found when a question comes in."""
+
+    sandbox: Sandbox
+    index: EvidenceIndex
+    spare_index: Callable[[], EvidenceIndex]
+    store: SnapshotStore
+    signals: SignalSink
+    clock: Clock
+    redactor: Redactor
+    max_file_bytes: int
+    max_context_tokens: int
+    watcher: Watcher | None = None
+
+    def freshness(self) -> Freshness:
+        """What compares memory with the disk."""
+        return Freshness(
+            sandbox=self.sandbox,
+            redactor=self.redactor,
+            clock=self.clock,
+            max_file_bytes=self.max_file_bytes,
+        )
+
+    def indexer(self, identity: WorkspaceIdentity) -> Indexer:
+        """What keeps the index equal to the disk."""
+        return Indexer(
+            identity.key,
+            sandbox=self.sandbox,
+            index=self.index,
+            spare=self.spare_index,
+            signals=self.signals,
+            redactor=self.redactor,
+            max_file_bytes=self.max_file_bytes,
+        )
+
+    def ingestor(
+        self, identity: WorkspaceIdentity, indexer: Indexer, freshness: Freshness
+    ) -> Ingestor:
+        """What learns from the host's events."""
+        return Ingestor(
+            identity,
+            sandbox=self.sandbox,
+            indexer=indexer,
+            freshness=freshness,
+            redactor=self.redactor,
+            clock=self.clock,
+            signals=self.signals,
+            max_file_bytes=self.max_file_bytes,
+        )
+
+    def compactor(
+        self, identity: WorkspaceIdentity, *, index: Callable[[], EvidenceIndex]
+    ) -> Compactor:
+        """What makes facts of entries."""
+        summariser = Summariser(
+            sandbox=self.sandbox,
+            index=index,
+            redactor=self.redactor,
+            clock=self.clock,
+            max_file_bytes=self.max_file_bytes,
+        )
+        return Compactor(
+            identity.key,
+            summariser=summariser,
+            clock=self.clock,
+            signals=self.signals,
+            max_context_tokens=self.max_context_tokens,
+        )

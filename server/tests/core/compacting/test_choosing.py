@@ -1,0 +1,188 @@
+"""The front is what is pinned, structural and used; a question finds the facts that it names."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from live_memory.core.asking.answer import (
+    Answer,
+    Citation,
+    CitationStatus,
+    Grounding,
+    Mode,
+    Question,
+)
+from live_memory.core.compacting.choosing import front_of, relevant
+from live_memory.core.companion.rendering import render_fact
+from live_memory.core.evidence.question import terms_of
+from live_memory.core.memory.events import QuestionAnswered
+from live_memory.core.memory.ledger import Fact, FactId, FactKind, Ledger, Source
+from live_memory.core.tokens import estimate
+from live_memory.core.values import ContentHash, Instant, RelPath
+from tests.support import strategies as given_a
+
+A, B, ONE, NOW = RelPath("a.py"), RelPath("b.py"), ContentHash.of(b"1"), Instant(1.0)
+HUGE = 1_000_000
+facts = st.lists(given_a.facts, max_size=12, unique_by=lambda fact: fact.id)
+ledgers = facts.map(lambda each: Ledger(tuple(each)))
+
+
+def _fact(name: str, text: str = "`x` is 3.", path: RelPath = A, start: int = 1) -> Fact:
+    return Fact(FactId(name), text, (Source(path, ONE, start, start + 1),))
+
+
+def _answer(
+    *places: tuple[RelPath, int], status: CitationStatus = CitationStatus.VERIFIED
+) -> QuestionAnswered:
+    cited = tuple(Citation(path, line, line, status) for path, line in places)
+    answer = Answer("an answer", Mode.EVIDENCE, Grounding.VERIFIED, cited)
+    return QuestionAnswered(Question("what?", NOW), answer, 0)
+
+
+def _found(
+    question: str, *known: Fact, near: Sequence[RelPath] = (), most: int = 10, budget: int = HUGE
+) -> list[str]:
+    chosen = relevant(Ledger(known), terms_of(question), near, most=most, budget_tokens=budget)
+    return [fact.id for fact in chosen]
+
+
+def test_pinned_facts_come_first_then_structure_then_what_is_used_then_the_newest() -> None:
+    known = [
+        replace(_fact("new"), learned_at=Instant(9.0)),
+        replace(_fact("old"), learned_at=Instant(1.0)),
+        replace(_fact("as-old"), learned_at=Instant(1.0)),
+        _fact("used-once", start=50),
+        _fact("used-twice", path=B),
+        replace(_fact("structure"), kind=FactKind.STRUCTURE),
+        replace(_fact("pinned"), is_pinned=True),
+        replace(_fact("stale"), is_pinned=True, is_stale=True),
+    ]
+    answers = [_answer((B, 2)), _answer((B, 1)), _answer((A, 50), (A, 51))]
+    assert front_of(Ledger(tuple(known)), answers, budget_tokens=HUGE) == (
+        "pinned", "structure", "used-twice", "used-once", "new", "as-old", "old",
+    )  # fmt: skip
+
+
+def test_a_newer_answer_counts_more_and_one_that_found_nothing_does_not() -> None:
+    ledger = Ledger((_fact("a", path=A), _fact("b", path=B)))
+    assert front_of(ledger, [_answer((A, 1)), _answer((B, 1))], budget_tokens=HUGE)[0] == "b"
+    assert front_of(ledger, [_answer((B, 1)), _answer((A, 1))], budget_tokens=HUGE)[0] == "a"
+    nothing = _answer((A, 1), status=CitationStatus.UNSUPPORTED)
+    assert front_of(ledger, [_answer((B, 1)), nothing], budget_tokens=HUGE)[0] == "b"
+    # One answer is one use, however often it cites the lines.
+    thrice = _answer((A, 1), (A, 2), (A, 1))
+    assert front_of(ledger, [thrice, _answer((B, 1))], budget_tokens=HUGE)[0] == "b"
+
+
+@given(ledgers, st.lists(given_a.answered, max_size=6), st.integers(0, 300))
+def test_the_front_is_current_fits_and_grows_with_its_budget(
+    ledger: Ledger, answers: list[QuestionAnswered], budget: int
+) -> None:
+    front = front_of(ledger, answers, budget_tokens=budget)
+    chosen = [ledger[fact_id] for fact_id in front]
+    assert len(set(front)) == len(front)
+    assert not any(fact.is_stale for fact in chosen)
+    assert sum(estimate(render_fact(fact)) for fact in chosen) <= budget
+    everything = front_of(ledger, answers, budget_tokens=HUGE)
+    assert everything[: len(front)] == front
+    assert set(everything) == {fact.id for fact in ledger.facts if not fact.is_stale}
+
+
+def test_what_fits_exactly_is_chosen_and_what_is_a_token_too_long_is_not() -> None:
+    ledger = Ledger((_fact("a", "`x` is 3."), _fact("b", "`x` is 4.")))
+    room = sum(estimate(render_fact(fact)) for fact in ledger.facts)
+    for budget, expected in ((room, ["b", "a"]), (room - 1, ["b"]), (0, [])):
+        assert [*front_of(ledger, (), budget_tokens=budget)] == expected
+        assert _found("What is `x`?", *ledger.facts, budget=budget) == expected
+
+
+def test_a_name_alone_is_reason_enough_for_a_fact_of_another_file() -> None:
+    known = [_fact("name", "`go` waits."), _fact("words", "Cookies expire with the session.")]
+    asked = "How do cookies expire with the session, and does `go` matter?"
+    assert _found(asked, *known) == ["name", "words"]
+    assert _found(
+        "How does `go()` work?", _fact("code", "`go` waits."), _fact("no", "All go.")
+    ) == [
+        "code",
+        "no",
+    ]
+
+
+def test_a_name_of_the_question_weighs_more_than_its_words_and_both_more_than_a_near_file() -> None:
+    known = [
+        _fact("near", "`other` is 3.", path=B),
+        _fact("words", "The session keeps cookies of each request and response."),
+        _fact("name", "`send_it` is 3."),
+        _fact("nothing", "`unrelated` is 3."),
+    ]
+    asked = "How does `send_it` treat cookies of the session and the request?"
+    assert _found(asked, *known, near=[RelPath("c.py"), B]) == ["name", "words", "near"]
+    assert _found(asked, *known) == ["name", "words"]
+    assert _found(asked, *known, most=1) == ["name"]
+    assert _found("", *known) == []
+
+
+def test_rare_words_weigh_more_than_those_that_all_facts_share() -> None:
+    known = [_fact(f"f{n}", "The session sends a request.") for n in range(9)]
+    known.append(_fact("rare", "The cookie expires."))
+    assert _found("session request cookie", *known)[0] == "rare"
+
+
+def test_one_common_word_is_no_reason_for_a_fact_of_another_file() -> None:
+    known = [_fact("one", "The request waits."), _fact("two", "Cookies expire with the session.")]
+    known.append(_fact("three", "The proxy adapter redirects a stream."))
+    asked = "request cookies expire session adapter proxy redirect stream"
+    assert _found(asked, *known) == ["three", "two"]
+    assert _found(asked, *known, near=[A]) == ["three", "two", "one"]
+
+
+def test_files_are_near_in_the_order_of_evidence_and_newer_facts_come_first() -> None:
+    known = [_fact("b1", path=B), _fact("b2", path=B), _fact("a", path=A)]
+    known.append(replace(known[0], id=FactId("both"), sources=known[0].sources + known[2].sources))
+    assert _found("nothing of it", *known, near=[B, A]) == ["both", "b2", "b1", "a"]
+    assert _found("nothing of it", *known, near=[A, B]) == ["both", "a", "b2", "b1"]
+
+
+def test_names_are_found_with_what_is_around_them() -> None:
+    known = [_fact("dotted", "`Session.send_it` is 3."), _fact("other", "`resend_it` is 3.")]
+    assert _found("Where is `Client.send_it()`?", *known) == ["dotted"]
+
+
+def test_a_stale_fact_is_for_no_question() -> None:
+    assert _found("`x`?", replace(_fact("f"), is_stale=True), near=[A]) == []
+
+
+@given(
+    ledgers,
+    st.text(max_size=60) | st.sampled_from(["`x` a.py", "ab 12"]),
+    st.lists(given_a.paths, max_size=3, unique=True),
+    st.integers(0, 6),
+    st.integers(0, 200),
+)
+def test_what_is_relevant_is_current_bounded_and_the_same_each_time(
+    ledger: Ledger, question: str, near: list[RelPath], most: int, budget: int
+) -> None:
+    terms = terms_of(question)
+    found = relevant(ledger, terms, near, most=most, budget_tokens=budget)
+    assert found == relevant(ledger, terms, near, most=most, budget_tokens=budget)
+    assert len(found) <= most
+    assert len({fact.id for fact in found}) == len(found)
+    assert not any(fact.is_stale for fact in found)
+    assert sum(estimate(render_fact(fact)) for fact in found) <= budget
+
+
+@pytest.mark.timeout(30)
+def test_ten_thousand_facts_are_searched() -> None:
+    known = [
+        _fact(
+            f"f{n}", f"`name_{n}` keeps value {n} of session {n % 7} for `Class{n % 50}.run_{n}`."
+        )
+        for n in range(10_000)
+    ]
+    ledger, terms = Ledger(tuple(known)), terms_of("Where is `run_77` for session values kept?")
+    found = relevant(ledger, terms, [A], most=20, budget_tokens=2_000)
+    assert found[0].id == "f77"
+    assert len(found) == 20
