@@ -8,6 +8,7 @@ token.
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -18,6 +19,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PROOF_S = 1.0
 # A little more than the helper takes at most to start a server.
 START_S = 10.0
+# The host keeps these from its header helper, and a server must not depend on who started it: with
+# a key that is the agent's own, it would spend money that nobody gave it.
+SECRET = re.compile("(?i)key|secret|token|passw|credential")
 
 
 def port():
@@ -55,7 +59,10 @@ def started(number):
     """Start the server as the header helper does; why that failed, or nothing."""
     done = subprocess.run(
         ["/bin/sh", os.path.join(HERE, "../bin/live-memory"), "headers"],
-        env={**os.environ, "CLAUDE_CODE_MCP_SERVER_URL": "http://127.0.0.1:%d/mcp" % number},
+        env={
+            **{name: text for name, text in os.environ.items() if not SECRET.search(name)},
+            "CLAUDE_CODE_MCP_SERVER_URL": "http://127.0.0.1:%d/mcp" % number,
+        },
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,  # it says the token, which goes nowhere
         stderr=subprocess.PIPE,

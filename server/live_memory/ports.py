@@ -22,7 +22,7 @@ from live_memory.core.reading.observation import FileRead, Observation, Skipped
 from live_memory.core.saving.journal import Told
 from live_memory.core.saving.snapshot import Memory, Restored
 from live_memory.core.signals import Signal
-from live_memory.core.values import Instant, RelPath, StatSignature, WorkspaceKey
+from live_memory.core.values import ContentHash, Instant, RelPath, StatSignature, WorkspaceKey
 from live_memory.core.watching import Noticed, WatchState
 
 __all__ = [
@@ -139,8 +139,15 @@ class EvidenceIndex(Protocol):
     """Finds the places of a workspace that a question is about; derived and disposable."""
 
     async def known(self) -> Mapping[RelPath, StatSignature]:
-        """Every file that was offered, also those that gave no text, as it was then."""
-        ...
+        """Every file that was offered, also those that gave no text, as it was then.
+
+        It is the very mapping from before while nothing was taken in or dropped.
+        """
+
+    async def hashes(
+        self, signatures: Mapping[RelPath, StatSignature]
+    ) -> Mapping[RelPath, ContentHash]:
+        """The hash of each of these files that has text and was read with this very signature."""
 
     async def update(
         self,
@@ -150,27 +157,21 @@ class EvidenceIndex(Protocol):
         gone: Collection[RelPath],
     ) -> None:
         """Take in new versions, remember files without text, drop what is gone; all or nothing."""
-        ...
 
     async def search(self, terms: Terms, *, limit: int) -> Candidates:
         """Rank places for a question: at most `limit` files, and the best units in them."""
-        ...
 
     async def definitions(self, name: str) -> Sequence[Definition]:
         """Where a name is defined; a qualified one (`Class.method`) by all of it if possible."""
-        ...
 
     async def references(self, name: str) -> Sequence[Place]:
         """The lines of programs on which a name is used or imported."""
-        ...
 
     async def outline(self, path: RelPath) -> Sequence[Definition]:
         """The definitions in a file, in order."""
-        ...
 
     async def aclose(self) -> None:
         """Close the files on disk."""
-        ...
 
 
 class LanguageModel(Protocol):

@@ -101,7 +101,7 @@ class Settings(BaseModel):
         description="Tokens of the model's own window; known by its name where it is not set.",
     )
     max_context_tokens: int = Field(
-        default=48_000,
+        default=12_000,
         ge=4_096,
         le=128_000,
         description="Tokens of memory that are sent with a question, at most.",

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from live_memory import __version__
 from live_memory.cli.connection import find, health
-from live_memory.cli.failure import ExitCode, Failure
+from live_memory.cli.failure import ExitCode, Failure, trouble_of
 from live_memory.core.errors import InvalidRequest
 from live_memory.settings import Settings
 from live_memory.web.token import read_token
@@ -67,7 +68,9 @@ def of_server(settings: Settings) -> Iterator[Check]:
         is_absent = problem.code == ExitCode.UNREACHABLE
         verdict = Verdict.WARN if is_absent else Verdict.FAIL
         fix = "live-memory start" if is_absent else "free the port, or set LIVE_MEMORY_PORT"
-        found = f"nothing listens on port {settings.port}" if is_absent else str(problem)
+        is_known = trouble_of(settings.data_dir) is not None
+        nothing = f"nothing listens on port {settings.port}"
+        found = nothing if is_absent and not is_known else str(problem)
         yield Check("server", verdict, found, fix)
         return
     yield Check("server", Verdict.OK, f"{server.url} (pid {server.pid}) proved itself")
@@ -186,6 +189,9 @@ def _data_folder(folder: Path) -> Check:
     if mode & 0o077:
         found = f"{folder} is open to other users ({mode:o})"
         return Check("data folder", Verdict.FAIL, found, f"chmod 700 '{folder}'")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        fix = "make it writable, or set another with `data_dir`"
+        return Check("data folder", Verdict.FAIL, f"{folder} cannot be written to", fix)
     if free < _LEAST_FREE_BYTES:
         found = f"{folder} has {free // 2**20} MiB left"
         return Check("data folder", Verdict.WARN, found, "free some space")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
-from live_memory.cli.failure import ExitCode, Failure
+from live_memory.cli.failure import ExitCode, Failure, trouble_of
 from live_memory.settings import Settings
 from live_memory.web.identity import is_proof, new_nonce, probe, published
 from live_memory.web.token import read_token
@@ -67,12 +67,16 @@ def find(settings: Settings) -> Server:
     if _is_held(*here):
         raise Failure(
             f"port {settings.port} is held by a program that is not the Live Memory server of "
-            f"'{settings.data_dir}': stop it, or set another port with LIVE_MEMORY_PORT",
+            f"'{settings.data_dir}': stop it, or set another port, of the plugin with `/plugin`, "
+            "else with LIVE_MEMORY_PORT",
             code=ExitCode.STRANGER,
             kind="stranger",
         )
+    known = trouble_of(settings.data_dir)
     raise Failure(
-        f"no Live Memory server answers on port {settings.port}: run `live-memory start`",
+        f"no Live Memory server answers on port {settings.port}: run `live-memory start`"
+        if known is None
+        else f"no Live Memory server runs: {known}",
         code=ExitCode.UNREACHABLE,
         kind="unreachable",
     )

@@ -7,10 +7,11 @@ from urllib.parse import urlsplit
 
 import click
 
-from live_memory.cli.failure import ExitCode, Failure
+from live_memory.cli.failure import ExitCode, Failure, note_trouble
 from live_memory.cli.options import load_configuration
 from live_memory.cli.running.launcher import ensure_running
 from live_memory.core.errors import InvalidRequest
+from live_memory.settings import Configuration
 
 __all__ = ["headers"]
 
@@ -30,7 +31,18 @@ def headers() -> None:
 
 def _headers(environ: Mapping[str, str]) -> dict[str, str]:
     host, port = _target(environ)
-    server = ensure_running(load_configuration({"host": host, "port": port}))
+    configuration = load_configuration({"host": host, "port": port})
+    try:
+        token = _token(configuration, host, port)
+    except (Failure, InvalidRequest) as problem:
+        note_trouble(configuration.settings.data_dir, str(problem))
+        raise
+    return {"Authorization": f"Bearer {token}"}
+
+
+def _token(configuration: Configuration, host: str, port: int) -> str:
+    """The token, once it is sure who listens there."""
+    server = ensure_running(configuration)
     # A server of ours elsewhere proves nothing about who listens where the host will connect.
     if (server.host, server.port) != (host, port):
         raise Failure(
@@ -39,7 +51,7 @@ def _headers(environ: Mapping[str, str]) -> dict[str, str]:
             code=ExitCode.LOCKED,
             kind="locked",
         )
-    return {"Authorization": f"Bearer {server.token}"}
+    return server.token
 
 
 def _target(environ: Mapping[str, str]) -> tuple[str, int]:

@@ -3,6 +3,7 @@
 The plugin waits for `headers` at every session start, so nothing here may import the server.
 """
 
+import gc
 import importlib
 import json
 import sys
@@ -73,6 +74,9 @@ def _live_memory() -> None:
 
 def main() -> None:
     """Run the command line of this process and leave with its exit code."""
+    # Thousands of classes are made while importing, and not one of them is garbage. `serve`
+    # collects again once all is imported; nothing else lives long enough to need it.
+    gc.disable()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # answers hold characters that a terminal may lack
             stream.reconfigure(errors="backslashreplace")

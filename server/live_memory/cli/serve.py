@@ -1,6 +1,7 @@
 """`live-memory serve`: one server a data folder, in the foreground, until it is told to stop.
 
-The order matters: the lock before the port, the port before anything that takes long.
+The order matters: the lock before the port, the port before anything that takes long. So this
+imports only what the first reply needs.
 """
 
 import functools
@@ -19,11 +20,9 @@ import click
 from live_memory import __version__
 from live_memory.cli.running.lock import FileLock
 from live_memory.cli.running.mode import Mode
-from live_memory.cli.running.replacing import take_over
 from live_memory.core.errors import InvalidRequest
 from live_memory.settings import Configuration, Settings, config_file, load
 from live_memory.web import identity as known
-from live_memory.web.hosting.limits import published_limits
 from live_memory.web.hosting.logs import log_to
 from live_memory.web.hosting.server import Leaving, host_app, listen
 from live_memory.web.identity import Identity, RunningServer
@@ -55,6 +54,8 @@ _FOR_THE_FIRST_S = 5.0
 def command(*, print_limits: bool, mode: str, **flags: object) -> None:
     """Run the server in the foreground."""
     if print_limits:
+        from live_memory.web.hosting.limits import published_limits  # noqa: PLC0415  (takes long)
+
         defaults = Settings()
         limits = {
             **published_limits(),
@@ -90,6 +91,9 @@ def serve(read: Callable[[], Configuration], *, mode: Mode = Mode.FOREGROUND) ->
         return _REFUSED
     ensure_data_dir(settings.data_dir)
     if mode is Mode.SERVICE:
+        # It talks as a client does, with libraries that nothing else here needs before the port.
+        from live_memory.cli.running.replacing import take_over  # noqa: PLC0415
+
         take_over(settings)
     with FileLock(settings.data_dir / "lock") as lock:
         ended = _turn(lock, settings, host)
@@ -121,9 +125,6 @@ def _serve_locked(
         log_to(log, settings.log_level)
         here = RunningServer(host, settings.port, os.getpid(), __version__, mode)
         known.publish(settings.data_dir, here)
-        # Thousands of classes are made while importing, and not one of them is garbage: without
-        # collections in between, the port opens and MCP answers a tenth earlier.
-        gc.disable()
         try:
             identity = Identity(token, settings.port, os.getpid())
             app = build_app(

@@ -130,4 +130,3 @@ class Origin(StrEnum):
     EDIT = "edit"
     TOOL = "tool"
     DISK = "disk"
-    NOTICED = "noticed"  # others changed it, and no prompt shows it

@@ -19,10 +19,10 @@ from live_memory.core.reading.redaction import Redactor
 from live_memory.core.values import RelPath
 from live_memory.flow.answer_from_evidence import answer_from_evidence
 from live_memory.flow.companion.kept import kept_answer
+from live_memory.flow.companion.recalling import with_what_is_known
 from live_memory.flow.companion.reply import Consultation
 from live_memory.flow.models.lending import Companion
 from live_memory.flow.progress import Progress
-from live_memory.flow.recalling import with_what_is_known
 from live_memory.flow.workspace import Workspace
 
 __all__ = ["ask"]

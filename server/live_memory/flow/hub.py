@@ -20,6 +20,7 @@ from live_memory.flow.companion.probe import Verdict, probe
 from live_memory.flow.jobs import Jobs
 from live_memory.flow.models.lending import Companion, ModelDesk
 from live_memory.flow.progress import Progress
+from live_memory.flow.sharing import MainTree, Sharing
 from live_memory.flow.statistics import WorkspaceStats, statistics
 from live_memory.flow.workspace import Workspace
 from live_memory.ports import SignalSink, SnapshotStore, WorkspaceIdentity, Workspaces
@@ -56,11 +57,13 @@ class Hub:
         open_workspace: Open,
         store: SnapshotStore,
         signals: SignalSink,
+        trees: MainTree,
         companion: Companion | None = None,
         warm: WarmKeeping | None = None,
     ) -> None:
         self.models = ModelDesk(companion)
         self.jobs = Jobs(self.ask)
+        self._sharing = Sharing(trees, opened=self.opened)
         self._warm = warm
         self._workspaces = workspaces
         self._open_workspace = open_workspace
@@ -92,6 +95,7 @@ class Hub:
             Unavailable: the workspace cannot be opened.
         """
         memory = await self.opened(cwd)
+        await self._sharing.share(memory)
         async with self.models.borrowed() as companion:
             answer = await ask(memory, question, companion=companion, progress=progress)
         finished = QuestionFinished(

@@ -7,11 +7,15 @@ indexes only what differs. A pass that fails or is cancelled keeps the batches t
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import anyio
+import anyio.to_thread
 
 from live_memory.core.errors import LiveMemoryError, StoreUnavailable
-from live_memory.core.reading.admission import observe, refusal_of_name
+from live_memory.core.reading.admission import observe
+from live_memory.core.reading.comparing import Comparison, compare
+from live_memory.core.reading.lookup import Listing
 from live_memory.core.reading.observation import FileRead, ListedFile, Observation, Skipped
 from live_memory.core.reading.redaction import Redactor
 from live_memory.core.signals import IndexRefreshed
@@ -26,6 +30,8 @@ __all__ = ["IndexState", "Indexer"]
 _BATCH = 100
 # How often an index that is not kept is tried on disk again (S46: whole again within 10 s).
 _RETRY_S = 5.0
+# So many signatures are compared in ten milliseconds, the first time; later in one.
+_FEW = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +76,7 @@ class Indexer:
         self._next_pass_done = anyio.Event()
         self.state = IndexState()
         self.signatures: Mapping[RelPath, StatSignature] = {}
+        self._before = Comparison()
 
     async def run(self) -> None:
         """Make a pass whenever somebody waits for one, until cancelled."""
@@ -136,22 +143,40 @@ class Indexer:
     async def _bring_up_to_date(self, index: EvidenceIndex) -> None:
         started = anyio.current_time()
         listing = await self._sandbox.list()
-        known = await index.known()
-        self.signatures = {file.path: file.signature for file in listing.files}
-        files = [f for f in listing.files if refusal_of_name(f.path) is None]
-        gone = known.keys() - {f.path for f in files}
-        changed = [f for f in files if known.get(f.path) != f.signature]
-        self.state = IndexState(len(files), len(changed), listing.is_cut)
-        if gone:
-            await index.update((), textless={}, gone=gone)
-        for start in range(0, len(changed), _BATCH):
-            await self._take_in(changed[start : start + _BATCH], index)
-            waiting = max(0, len(changed) - start - _BATCH)
-            self.state = IndexState(len(files), waiting, listing.is_cut)
-        if changed or gone:
-            elapsed_s = anyio.current_time() - started
-            done = IndexRefreshed(self._workspace, len(files), len(changed), len(gone), elapsed_s)
-            self._signals.emit(done)
+        found = await self._compared(listing, await index.known())
+        self.signatures = found.signatures
+        waiting = len(found.changed)
+        self.state = IndexState(found.files, waiting, listing.is_cut)
+        if found.is_settled:
+            self._before = found
+            return
+        if found.gone:
+            await index.update((), textless={}, gone=found.gone)
+        for start in range(0, len(found.changed), _BATCH):
+            await self._take_in(found.changed[start : start + _BATCH], index)
+            waiting = max(0, waiting - _BATCH)
+            self.state = IndexState(found.files, waiting, listing.is_cut)
+        self._before = await self._settled(found, await index.known())
+        elapsed_s = anyio.current_time() - started
+        sizes = found.files, len(found.changed), len(found.gone)
+        self._signals.emit(IndexRefreshed(self._workspace, *sizes, elapsed_s))
+
+    async def _compared(
+        self, listing: Listing, known: Mapping[RelPath, StatSignature]
+    ) -> Comparison:
+        """Compare every signature, a large workspace's in a thread."""
+        work = partial(compare, listing, known, before=self._before)
+        is_same = listing is self._before.listing and known is self._before.known
+        if is_same or len(listing.files) <= _FEW:
+            return work()
+        return await anyio.to_thread.run_sync(work)
+
+    async def _settled(
+        self, found: Comparison, known: Mapping[RelPath, StatSignature]
+    ) -> Comparison:
+        if len(known) <= _FEW:
+            return found.settled(known)
+        return await anyio.to_thread.run_sync(found.settled, known)
 
     async def _take_in(self, files: Sequence[ListedFile], index: EvidenceIndex) -> None:
         names = [f.path.text for f in files]

@@ -12,12 +12,13 @@ from live_memory.core.errors import Busy, InvalidRequest, LiveMemoryError, Unava
 from live_memory.flow.progress import Progress
 from live_memory.ports import WorkspaceIdentity
 
-__all__ = ["Jobs"]
+__all__ = ["Ask", "Jobs"]
 
 # product.md section 2.1: a job that nobody collects is kept for an hour.
 _KEPT_S = 3_600.0
 _MOST = 100
 
+# A workspace's folder and a question, and how to say how far it is.
 Ask = Callable[..., Awaitable[tuple[WorkspaceIdentity, Answer]]]
 
 

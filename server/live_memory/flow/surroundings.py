@@ -37,10 +37,11 @@ class Surroundings:
     max_context_tokens: int
     watcher: Watcher | None = None
 
-    def freshness(self) -> Freshness:
+    def freshness(self, *, index: Callable[[], EvidenceIndex]) -> Freshness:
         """What compares memory with the disk."""
         return Freshness(
             sandbox=self.sandbox,
+            index=index,
             redactor=self.redactor,
             clock=self.clock,
             max_file_bytes=self.max_file_bytes,

@@ -108,8 +108,8 @@ class Watching:
 def _folders_of(paths: Collection[RelPath]) -> Sequence[str]:
     """The folders of files, those seen last first, each after the one above it."""
     found: dict[str, None] = {}
-    for path in reversed([*paths]):
-        parts = path.text.split("/")
+    for folder in dict.fromkeys(path.text.rpartition("/")[0] for path in reversed([*paths])):
+        parts = f"{folder}/".lstrip("/").split("/")
         found |= dict.fromkeys("/".join(parts[:depth]) for depth in range(len(parts)))
     return [*found]
 

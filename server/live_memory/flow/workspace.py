@@ -62,7 +62,7 @@ class Workspace:
         self.max_context_tokens = given.max_context_tokens
         self.sandbox = given.sandbox
         self.window = Window()
-        self.freshness = given.freshness()
+        self.freshness = given.freshness(index=lambda: self.index)
         self.indexer = given.indexer(identity)
         self.ingestor = given.ingestor(identity, self.indexer, self.freshness)
         self.compactor = given.compactor(identity, index=lambda: self.index)
@@ -183,7 +183,9 @@ class Workspace:
             self.window = apply(self.window, letter.event)
         finally:
             letter.applied.set()
-        if isinstance(letter.event, Compacted | Forgotten):
+        if isinstance(letter.event, Forgotten) or (
+            isinstance(letter.event, Compacted) and letter.event.covers
+        ):
             self._tree = None
         self.compactor.window_changed()
         if self._persister is not None:

@@ -4,20 +4,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import anyio
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from live_memory.core.asking.answer import Answer, Question
-from live_memory.core.errors import InvalidRequest
-from live_memory.flow.hub import Hub
-from live_memory.flow.progress import Progress
-from live_memory.ports import WorkspaceIdentity
-from live_memory.web.errors import problem_of
 from live_memory.web.guard import has_token
-from live_memory.web.requests import json_object
 
-__all__ = ["STOP_GRACE_S", "Drain", "Drained", "StopRoute"]
+__all__ = ["STOP_GRACE_S", "Drain", "Drained"]
 
 # What a question may still take when the server is told to stop.
 STOP_GRACE_S = 5.0
@@ -28,8 +19,7 @@ _TO_SEND_S = 0.2
 class Drain:
     """Counts questions in flight, holds each request's cancel scope, and knows when it is quiet."""
 
-    def __init__(self, hub: Hub) -> None:
-        self._hub = hub
+    def __init__(self) -> None:
         self._questions = 0
         self._requests: set[anyio.CancelScope] = set()
         self._clients = 0
@@ -42,18 +32,12 @@ class Drain:
         """How many callers wait for an answer."""
         return self._questions
 
-    async def ask(
-        self, cwd: str, question: Question, *, progress: Progress
-    ) -> tuple[WorkspaceIdentity, Answer]:
-        """Ask the hub; stopping waits for the answer.
-
-        Raises:
-            InvalidRequest: `cwd` leads to no workspace.
-            Unavailable: the workspace cannot be opened.
-        """
+    @contextmanager
+    def question(self) -> Iterator[None]:
+        """Let stopping wait for an answer."""
         self._questions += 1
         try:
-            return await self._hub.ask(cwd, question, progress=progress)
+            yield
         finally:
             self._questions -= 1
             self._note_end()
@@ -148,41 +132,3 @@ class _Reply:
             await self._send({"type": "http.response.start", "status": 503, "headers": []})
         if not self._is_complete:
             await self._send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-class StopRoute:
-    """`POST /v1/stop`: says whether the server stops, at once or where no question is in flight.
-
-    Whoever has the token may ask. A process id says less: in a container it is another process.
-    """
-
-    def __init__(self, drain: Drain) -> None:
-        self._drain = drain
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Reply, then let the server stop."""
-        reply = await self._reply(Request(scope, receive))
-        await reply(scope, receive, send)
-
-    async def _reply(self, request: Request) -> Response:
-        try:
-            # A newer client may say more; it must not be refused for that (cases C07).
-            is_patient = _is_patient((await json_object(request)).get("when"))
-        except InvalidRequest as error:
-            problem = problem_of(error)
-            return Response(problem.body(), problem.status, media_type="application/json")
-        is_busy = is_patient and self._drain.questions_in_flight > 0
-        if not is_busy:
-            self._drain.ask_to_stop()
-        return JSONResponse({"stopping": not is_busy})
-
-
-def _is_patient(when: object) -> bool:
-    """Whether questions in flight come first.
-
-    Raises:
-        InvalidRequest: it does not say when.
-    """
-    if when not in ("now", "idle"):
-        raise InvalidRequest('send {"when": "now"} or {"when": "idle"} to stop the server')
-    return when == "idle"

@@ -11,15 +11,17 @@ import re
 import secrets
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from live_memory import __version__
 from live_memory.core.errors import InvalidRequest
 
 __all__ = [
     "Identity",
     "RunningServer",
+    "health_form",
     "is_ours",
     "is_proof",
     "new_nonce",
@@ -107,6 +109,32 @@ def probe(host: str, port: int, target: str, *, within_s: float) -> dict[str, ob
         return None
     head, _, body = received.partition(b"\r\n\r\n")
     return _object(body) if head.startswith(b"HTTP/1.1 200 ") else None
+
+
+def health_form(
+    identity: Identity,
+    nonce: str | None,
+    *,
+    is_known: bool,
+    problems: Sequence[str] = (),
+    notes: Sequence[str] = (),
+) -> dict[str, object]:
+    """Whether all is well; who has no token learns no more than that, and a proof.
+
+    Raises:
+        InvalidRequest: the nonce is too short to be random, or too long.
+    """
+    reasons = list(problems) if is_known or not problems else ["see `live-memory doctor`"]
+    found: dict[str, object] = {
+        "status": "degraded" if problems else "ok",
+        "reasons": reasons,
+        "version": __version__,
+    }
+    if is_known:
+        found["notes"] = list(notes)
+    if nonce is not None:
+        found |= {"pid": identity.pid, "proof": identity.proof(nonce)}
+    return found
 
 
 def publish(data_dir: Path, server: RunningServer) -> None:

@@ -14,13 +14,13 @@ from live_memory import __version__
 from live_memory.core.asking.reply import render
 from live_memory.core.errors import LiveMemoryError
 from live_memory.core.reading.text import clean
-from live_memory.flow.jobs import Jobs
+from live_memory.flow.jobs import Ask, Jobs
 from live_memory.ports import Clock
-from live_memory.web.drain import Drain
 from live_memory.web.errors import problem_of
 from live_memory.web.mcp_tools import AnswerTokens, Cwd, QuestionText, Timeout, add_async_tools
 from live_memory.web.mount import McpLimits
 from live_memory.web.requests import folder, parse_question, project_of
+from live_memory.web.sessions import Sessions
 
 __all__ = ["build", "serving"]
 
@@ -51,7 +51,7 @@ outside this project, or for anything that runs or changes something.
 """
 
 
-def build(drain: Drain, *, clock: Clock, jobs: Jobs | None = None) -> MCPServer[object]:
+def build(ask: Ask, *, clock: Clock, jobs: Jobs | None = None) -> MCPServer[object]:
     """The server with its tools; those for later need `jobs`."""
     server: MCPServer[object] = MCPServer(
         _NAME, instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING"
@@ -80,7 +80,7 @@ def build(drain: Drain, *, clock: Clock, jobs: Jobs | None = None) -> MCPServer[
                 asked_at=clock.now(),
             )
             where = folder(cwd, project_of(context.headers))
-            _, answer = await drain.ask(where, asked, progress=progress)
+            _, answer = await ask(where, asked, progress=progress)
         except LiveMemoryError as error:
             raise ToolError(str(problem_of(error))) from error
         # One text block: a client that is given structured content drops the text.
@@ -102,10 +102,10 @@ def build(drain: Drain, *, clock: Clock, jobs: Jobs | None = None) -> MCPServer[
 
 @asynccontextmanager
 async def serving(
-    drain: Drain, *, clock: Clock, jobs: Jobs | None, port: int, limits: McpLimits
+    ask: Ask, *, clock: Clock, jobs: Jobs | None, port: int, limits: McpLimits
 ) -> AsyncIterator[ASGIApp]:
     """The protocol's endpoint, while its sessions may live."""
-    server = build(drain, clock=clock, jobs=jobs)
+    server = build(ask, clock=clock, jobs=jobs)
     # The guard in front is stricter; the library's own check stays as a second lock.
     hosts = [f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")]
     server.streamable_http_app(
@@ -115,4 +115,4 @@ async def serving(
         transport_security=TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=[]),
     )
     async with server.session_manager.run():
-        yield server.session_manager.handle_request
+        yield Sessions(server.session_manager.handle_request, most=limits.sessions)

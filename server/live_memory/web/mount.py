@@ -10,9 +10,8 @@ import anyio
 import anyio.to_thread
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from live_memory.flow.jobs import Jobs
+from live_memory.flow.jobs import Ask, Jobs
 from live_memory.ports import Clock
-from live_memory.web.drain import Drain
 
 __all__ = ["McpLimits", "McpMount"]
 
@@ -30,7 +29,7 @@ class McpLimits:
 
 class _McpModule(Protocol):
     def serving(
-        self, drain: Drain, *, clock: Clock, jobs: Jobs | None, port: int, limits: McpLimits
+        self, ask: Ask, *, clock: Clock, jobs: Jobs | None, port: int, limits: McpLimits
     ) -> AbstractAsyncContextManager[ASGIApp]: ...
 
 
@@ -39,7 +38,7 @@ class McpMount:
 
     def __init__(
         self,
-        drain: Drain,
+        ask: Ask,
         *,
         clock: Clock,
         jobs: Jobs | None,
@@ -47,7 +46,7 @@ class McpMount:
         limits: McpLimits,
         imported: Callable[[], None],
     ) -> None:
-        self._drain = drain
+        self._ask = ask
         self._clock = clock
         self._jobs = jobs
         self._port = port
@@ -64,7 +63,7 @@ class McpMount:
         # The module's type cannot be had without the import that this is about.
         module = cast("_McpModule", found)
         serving = module.serving(
-            self._drain,
+            self._ask,
             clock=self._clock,
             jobs=self._jobs,
             port=self._port,

@@ -7,17 +7,17 @@ from collections.abc import Awaitable, Callable, Mapping
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from live_memory import __version__
 from live_memory.core.errors import InvalidRequest, LiveMemoryError
 from live_memory.flow.hub import Hub
 from live_memory.flow.ingesting.reception import Reception
+from live_memory.flow.jobs import Ask
 from live_memory.ports import Clock
 from live_memory.web.drain import Drain
 from live_memory.web.errors import ErrorClass, Problem, problem_of
 from live_memory.web.guard import has_token
-from live_memory.web.identity import Identity
+from live_memory.web.identity import Identity, health_form
 from live_memory.web.requests import (
     MOST_EVENTS,
     fact_of,
@@ -60,6 +60,7 @@ class Routes:
         self,
         hub: Hub,
         *,
+        ask: Ask,
         drain: Drain,
         identity: Identity,
         clock: Clock,
@@ -67,6 +68,7 @@ class Routes:
         reception: Reception,
     ) -> None:
         self._hub = hub
+        self._ask = ask
         self._reception = reception
         self._reload = reload
         self._drain = drain
@@ -76,36 +78,38 @@ class Routes:
     def table(self) -> list[Route]:
         """Every route that is ours."""
         return [
-            Route("/health", self._told(Routes.health)),
-            Route("/stats", self._told(Routes.stats)),
-            Route("/reload", self._told(Routes.reload), methods=["POST"]),
-            Route("/clear", self._told(Routes.clear), methods=["POST"]),
-            Route("/notify", self._told(Routes.notify), methods=["POST"]),
-            Route("/v1/answers", self._told(Routes.answers)),
-            Route("/v1/facts", self._told(Routes.facts)),
-            Route("/v1/facts/pin", self._told(Routes.pin), methods=["POST"]),
-            Route("/v1/facts/forget", self._told(Routes.forget_fact), methods=["POST"]),
-            Route("/v1/timeline", self._told(Routes.timeline)),
-            Route("/v1/models/test", self._told(Routes.test_model), methods=["POST"]),
-            Route("/v1/ask", self._told(Routes.ask), methods=["POST"]),
+            # Hooks come here thousands of times, and routes are tried in order.
+            self._post("/notify", Routes.notify),
+            self._get("/health", Routes.health),
+            self._get("/stats", Routes.stats),
+            self._post("/reload", Routes.reload),
+            self._post("/clear", Routes.clear),
+            self._get("/v1/answers", Routes.answers),
+            self._get("/v1/facts", Routes.facts),
+            self._post("/v1/facts/pin", Routes.pin),
+            self._post("/v1/facts/forget", Routes.forget_fact),
+            self._get("/v1/timeline", Routes.timeline),
+            self._post("/v1/models/test", Routes.test_model),
+            self._post("/v1/ask", Routes.ask),
+            self._post("/v1/stop", Routes.stop),
         ]
+
+    def _get(self, path: str, handler: Handler) -> Route:
+        return Route(path, _Told(self, handler), methods=["GET"])
+
+    def _post(self, path: str, handler: Handler) -> Route:
+        return Route(path, _Told(self, handler), methods=["POST"])
 
     async def health(self, request: Request) -> ASGIApp:
         """Whether all is well; who has no token learns no more than that, and a proof."""
-        problems = self._hub.problems
-        known = has_token(request.scope)
-        reasons = list(problems) if known or not problems else ["see `live-memory doctor`"]
-        found: dict[str, object] = {
-            "status": "degraded" if problems else "ok",
-            "reasons": reasons,
-            "version": __version__,
-        }
-        if known:
-            found["notes"] = list(self._hub.notes)
-        nonce = request.query_params.get("nonce")
-        if nonce is not None:
-            found |= {"pid": self._identity.pid, "proof": self._identity.proof(nonce)}
-        return _json(found)
+        form = health_form(
+            self._identity,
+            request.query_params.get("nonce"),
+            is_known=has_token(request.scope),
+            problems=self._hub.problems,
+            notes=self._hub.notes,
+        )
+        return _json(form)
 
     async def stats(self, request: Request) -> ASGIApp:
         """Figures of one workspace."""
@@ -193,19 +197,40 @@ class Routes:
             asked_at=self._clock.now(),
         )
         cwd = workspace_of(fields, request)
-        return AnswerStream(functools.partial(self._drain.ask, cwd, question))
+        return AnswerStream(functools.partial(self._ask, cwd, question))
 
-    def _told(self, handler: Handler) -> Callable[[Request], Awaitable[ASGIApp]]:
-        """The handler, with what can fail told to the caller."""
+    async def stop(self, request: Request) -> ASGIApp:
+        """Stop at once, or unless a question is in flight; says whether the server does.
 
-        @functools.wraps(handler)
-        async def endpoint(request: Request) -> ASGIApp:
-            try:
-                return await handler(self, request)
-            except LiveMemoryError as error:
-                return _refused(problem_of(error))
+        Whoever has the token may. A process id says less: in a container it is another process.
+        """
+        # A newer client may say more; it must not be refused for that (cases C07).
+        when = (await json_object(request)).get("when")
+        if when not in ("now", "idle"):
+            raise InvalidRequest('send {"when": "now"} or {"when": "idle"} to stop the server')
+        is_busy = when == "idle" and self._drain.questions_in_flight > 0
+        if not is_busy:
+            self._drain.ask_to_stop()
+        return _json({"stopping": not is_busy})
 
-        return endpoint
+
+class _Told:
+    """A handler as an application, with what can fail told to the caller.
+
+    The library's own way to call a handler takes as long as all that ours do.
+    """
+
+    def __init__(self, routes: Routes, handler: Handler) -> None:
+        self._routes = routes
+        self._handler = handler
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Reply to a request."""
+        try:
+            reply = await self._handler(self._routes, Request(scope, receive))
+        except LiveMemoryError as error:
+            reply = _refused(problem_of(error))
+        await reply(scope, receive, send)
 
 
 def _refused(problem: Problem) -> Response:

@@ -1,6 +1,7 @@
 """An answer as lines of JSON, one when something happens and the last one with the answer."""
 
 import json
+from collections.abc import Awaitable
 from typing import Protocol
 
 import anyio
@@ -19,7 +20,7 @@ __all__ = ["AnswerStream"]
 
 
 class _Ask(Protocol):
-    async def __call__(self, *, progress: Progress) -> tuple[WorkspaceIdentity, Answer]: ...
+    def __call__(self, *, progress: Progress) -> Awaitable[tuple[WorkspaceIdentity, Answer]]: ...
 
 
 class AnswerStream:

@@ -42,7 +42,10 @@ def ensure_data_dir(folder: Path) -> None:
                 )
             folder.chmod(0o700)
     except OSError as problem:
-        raise InvalidRequest(f"data folder '{folder}' cannot be used: {problem.strerror}") from None
+        raise InvalidRequest(
+            f"data folder '{folder}' cannot be used ({problem.strerror}): make it writable, or set "
+            "another with `data_dir`"
+        ) from None
 
 
 def ensure_token(data_dir: Path) -> str:

@@ -1,154 +1,27 @@
-"""Puts the server together: the only place that knows which adapters there are."""
+"""Puts the server together: the only place that knows which adapters there are.
+
+Importing this is quick: what takes long is imported by `build` in its thread.
+"""
 
 import functools
-import hashlib
-import hmac
 import os
 import sys
-import time
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from live_memory.adapters.hosts.claude_code import ClaudeCode
-from live_memory.adapters.hosts.spool import DiskSpool
-from live_memory.adapters.hosts.unheard import Unheard
-from live_memory.adapters.index.in_memory import in_memory_index
-from live_memory.adapters.index.sqlite import SqliteIndex
-from live_memory.adapters.sandbox.roots import DiskWorkspaces, RootMode
-from live_memory.adapters.sandbox.runner import Runner, find_programs
-from live_memory.adapters.sandbox.worktrees import GitWorktrees
-from live_memory.adapters.snapshots.json_files import JsonFiles
-from live_memory.adapters.snapshots.payments import DiskPayments
-from live_memory.adapters.telemetry.file import LogFile
-from live_memory.adapters.telemetry.levels import Level
-from live_memory.adapters.telemetry.log import Lines, LogSink
-from live_memory.adapters.watching.disk import DiskWatcher
-from live_memory.core.companion.spend import Caps
-from live_memory.core.errors import StoreUnavailable
-from live_memory.core.reading.redaction import Redactor
-from live_memory.core.values import Instant
-from live_memory.flow.companion.keep_warm import WarmKeeping
-from live_memory.flow.hub import Hub
-from live_memory.flow.ingesting.reception import Reception
-from live_memory.flow.models.lending import Companion
-from live_memory.flow.models.metering import Purse
-from live_memory.flow.surroundings import Surroundings
-from live_memory.flow.turns import Turns
-from live_memory.flow.workspace import Workspace
-from live_memory.ports import SignalSink, SnapshotStore, WorkspaceIdentity, Workspaces
 from live_memory.settings import Configuration, Settings
 from live_memory.web.app import App
+from live_memory.web.drain import Drain
 from live_memory.web.identity import Identity
-from live_memory.wiring.choice import choose, secrets_of
 
 if TYPE_CHECKING:
-    from live_memory.wiring.models import Models
+    from live_memory.adapters.telemetry.log import Lines
+    from live_memory.web.hosting.application import Application
 
 __all__ = ["build_app", "open_log"]
 
 
-class _SystemClock:
-    """The machine's wall clock."""
-
-    def now(self) -> Instant:
-        """The current time."""
-        return Instant(time.time())  # noqa: TID251  (the one Clock that reads it)
-
-
-class _Opener:
-    """Makes one workspace's memory."""
-
-    def __init__(
-        self,
-        settings: Settings,
-        *,
-        workspaces: Workspaces,
-        store: SnapshotStore,
-        signals: SignalSink,
-        redactor: Redactor,
-    ) -> None:
-        self._folder = _kept(settings)
-        self._settings = settings
-        self._workspaces = workspaces
-        self._store = store
-        self._signals = signals
-        self._redactor = redactor
-
-    async def __call__(self, identity: WorkspaceIdentity) -> Workspace:
-        """Open the root and its index.
-
-        Raises:
-            InvalidRequest: the root is gone.
-        """
-        folder = self._folder / identity.key.text
-        sandbox = await self._workspaces.open(identity)
-        problem: str | None = None
-        try:
-            index = await _index_in(folder)
-        except StoreUnavailable as why:
-            # Answers go on from what fits in memory.
-            index, problem = in_memory_index(), f"the index is not kept: {why}"
-        given = Surroundings(
-            sandbox=sandbox,
-            index=index,
-            spare_index=in_memory_index,
-            store=self._store,
-            signals=self._signals,
-            clock=_SystemClock(),
-            redactor=self._redactor,
-            max_file_bytes=self._settings.max_file_bytes,
-            max_context_tokens=self._settings.max_context_tokens,
-            watcher=DiskWatcher(identity.root) if self._settings.watch else None,
-        )
-        limits = self._settings.max_parallel_questions, self._settings.max_queue
-        memory = Workspace(identity, given, turns=Turns(at_once=limits[0], queue=limits[1]))
-        memory.indexer.not_kept = problem
-        memory.indexer.reopen = functools.partial(_index_in, folder)
-        return memory
-
-
-async def _index_in(folder: Path) -> SqliteIndex:
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as problem:
-        raise StoreUnavailable(str(problem)) from problem
-    return await SqliteIndex.open(folder)
-
-
-class _Companions:
-    """Makes the companion that settings mean; one purse for all of them."""
-
-    def __init__(self, settings: Settings, environ: Mapping[str, str]) -> None:
-        self._environ = environ
-        book = DiskPayments(settings.data_dir)
-        self._purse = Purse(_caps(settings), clock=_SystemClock(), book=book)
-        self._models: Models | None = None
-
-    def build(self, settings: Settings) -> Companion | None:
-        """The companion, or none where no model is configured.
-
-        Raises:
-            InvalidRequest: the settings cannot be meant.
-        """
-        self._purse.caps = _caps(settings)
-        choice = choose(settings, self._environ)
-        if choice is None:
-            return None
-        if self._models is None:
-            # Imported only when there is a model, so that a server without one starts fast.
-            from live_memory.wiring.models import Models  # noqa: PLC0415
-
-            self._models = Models(self._environ)
-        return Companion(
-            self._models.build(choice, settings),
-            self._purse,
-            _SystemClock(),
-            max_context_tokens=settings.max_context_tokens,
-        )
-
-
-def open_log(settings: Settings) -> Lines:
+def open_log(settings: Settings) -> "Lines":
     """Where lines are logged: a file that is set, else standard error.
 
     Raises:
@@ -156,6 +29,8 @@ def open_log(settings: Settings) -> Lines:
     """
     if settings.log_file is None:
         return sys.stderr
+    from live_memory.adapters.telemetry.file import LogFile  # noqa: PLC0415  (only where it is set)
+
     return LogFile(settings.data_dir / settings.log_file.expanduser())
 
 
@@ -163,7 +38,7 @@ def build_app(
     configuration: Configuration,
     *,
     identity: Identity,
-    log: Lines,
+    log: "Lines",
     reread: Callable[[], Configuration],
     all_imported: Callable[[], None],
 ) -> App:
@@ -172,69 +47,33 @@ def build_app(
     Raises:
         InvalidRequest: the settings for the model cannot be meant.
     """
-    settings = configuration.settings
-    companions = _Companions(settings, os.environ)
-    hub = _hub(settings, token=identity.token, companion=companions.build(settings), log=log)
+    if configuration.settings.provider != "none":
+        from live_memory.wiring.choice import checked  # noqa: PLC0415  (a part of what takes long)
 
-    async def reload() -> str | None:
-        companion = companions.build(reread().settings)
-        await hub.models.swap(companion)
-        return companion.model.abilities.model if companion else None
-
-    reception = Reception(
-        ClaudeCode() if settings.passive else Unheard(ClaudeCode()),
-        opened=hub.opened,
-        spool=DiskSpool(settings.data_dir),
-        worktrees=GitWorktrees(),
-        private=[str(settings.data_dir), os.path.realpath(settings.data_dir)],
+        # Found out before the port answers: whoever starts us takes that for a start that worked.
+        checked(configuration.settings, os.environ)
+    build = functools.partial(
+        _build, configuration, identity=identity, log=log, reread=reread, all_imported=all_imported
     )
-    return App(
-        hub,
+    return App(identity, build=build)
+
+
+def _build(
+    configuration: Configuration,
+    drain: Drain,
+    *,
+    identity: Identity,
+    log: "Lines",
+    reread: Callable[[], Configuration],
+    all_imported: Callable[[], None],
+) -> "Application":
+    from live_memory.wiring.building import build  # noqa: PLC0415  (what this is about)
+
+    return build(
+        configuration,
+        drain,
         identity=identity,
-        clock=_SystemClock(),
-        reload=reload,
-        reception=reception,
-        has_async_tools=settings.async_tools,
+        log=log,
+        reread=reread,
         all_imported=all_imported,
     )
-
-
-def _hub(settings: Settings, *, token: str, companion: Companion | None, log: Lines) -> Hub:
-    # Derived from the token, so that equal secrets keep one placeholder across restarts.
-    key = hmac.new(token.encode(), b"redaction", hashlib.sha256).digest()
-    redactor = Redactor(key, exact=(token, *secrets_of(settings, os.environ)))
-    least = Level[settings.log_level.upper()]
-    signals = LogSink(log, now=_SystemClock().now, least=least)
-    store = JsonFiles(_kept(settings))
-    workspaces = DiskWorkspaces(
-        home=str(Path.home()),
-        runner=Runner(),
-        programs=find_programs(os.environ.get("PATH", os.defpath)),
-        data_dir=str(settings.data_dir),
-        ignore=settings.ignore,
-        root_mode=_root_mode(settings),
-    )
-    opener = _Opener(
-        settings, workspaces=workspaces, store=store, signals=signals, redactor=redactor
-    )
-    return Hub(
-        workspaces=workspaces,
-        open_workspace=opener,
-        store=store,
-        signals=signals,
-        companion=companion,
-        warm=WarmKeeping(settings.keep_warm_max_idle_s) if settings.keep_warm else None,
-    )
-
-
-def _root_mode(settings: Settings) -> RootMode:
-    is_one = settings.canonicalize_workspace
-    return RootMode(settings.repo_root_mode) if is_one else RootMode.NONE
-
-
-def _caps(settings: Settings) -> Caps:
-    return Caps(settings.spend_cap_tokens_hour, settings.spend_cap_usd_day)
-
-
-def _kept(settings: Settings) -> Path:
-    return settings.data_dir / "workspaces"

@@ -6,12 +6,12 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from live_memory.adapters.llm.claude_cli.program import find_claude, is_logged_in
-from live_memory.adapters.llm.endpoint import is_loopback
+from live_memory.adapters.llm.endpoint import Credential, Target, is_loopback
 from live_memory.adapters.llm.oauth.login_file import login_file
 from live_memory.core.errors import InvalidRequest
 from live_memory.settings import Settings
 
-__all__ = ["ANTHROPIC", "CLAUDE_CLI", "OPENAI", "Choice", "choose", "secrets_of"]
+__all__ = ["ANTHROPIC", "CLAUDE_CLI", "OPENAI", "Choice", "checked", "choose", "secrets_of"]
 
 ANTHROPIC, OPENAI, CLAUDE_CLI = "anthropic", "openai", "claude-cli"
 # The cheap model of each maker, and where it is (November 2026).
@@ -58,6 +58,18 @@ def choose(settings: Settings, environ: Mapping[str, str]) -> Choice | None:
             return _by_client(settings)
         case "auto":
             return _found(settings, key, environ)
+
+
+def checked(settings: Settings, environ: Mapping[str, str]) -> None:
+    """Find out early whether a model can be made from the settings.
+
+    Raises:
+        InvalidRequest: it cannot; the text names the setting to change.
+    """
+    choice = choose(settings, environ)
+    if choice is not None and choice.protocol != CLAUDE_CLI:
+        credential = Credential(choice.key) if choice.key else None
+        Target(choice.base_url, choice.model, credential=credential)
 
 
 def secrets_of(settings: Settings, environ: Mapping[str, str]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from live_memory.adapters.sandbox import listing
-from live_memory.adapters.sandbox.listing import IgnoreRules, list_by_walk, list_names
+from live_memory.adapters.sandbox.listing import IgnoreRules, Lister
 from live_memory.adapters.sandbox.opener import Opening, SafeRoot
 from tests.contracts.sandbox_worlds import Way, git, opened_on_disk
 
@@ -44,7 +44,7 @@ def test_the_walk_ignores_what_git_ignores(
     (root / "a" / ".gitignore").write_text("\n".join(deeper))
     safe = SafeRoot(str(root.resolve()), Opening.best())
     try:
-        walked = [each.path.text for each in list_by_walk(safe).files]
+        walked = [each.path.text for each in Lister(safe).by_walk().files]
     finally:
         safe.close()
     git(root, "init", "-q")
@@ -68,11 +68,11 @@ def test_a_listing_stops_at_its_cap_and_says_so(
         (tmp_path / name).write_bytes(b"")
     safe = SafeRoot(str(tmp_path.resolve()), opening)
     try:
-        assert (len(list_by_walk(safe).files), list_by_walk(safe).is_cut) == (10, False)
+        assert (len(Lister(safe).by_walk().files), Lister(safe).by_walk().is_cut) == (10, False)
         monkeypatch.setattr(listing, "MOST_ENTRIES", 5)
-        assert list_by_walk(safe).is_cut
-        assert len(list_by_walk(safe).files) <= 5
-        cut = list_names(safe, names)
+        assert Lister(safe).by_walk().is_cut
+        assert len(Lister(safe).by_walk().files) <= 5
+        cut = Lister(safe).by_names(names)
         assert (len(cut.files), cut.is_cut) == (5, True)
     finally:
         safe.close()

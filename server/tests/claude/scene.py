@@ -31,6 +31,7 @@ def play(plan: dict[str, object]) -> dict[str, object]:
     """Run the plan's commands; returns what they printed and what reached us."""
     turns = [_turn(turn) for turn in _list(plan["turns"])]
     heard: list[str] = []
+    subprocess.run(["sh", "-ec", str(plan["machine"])], check=True, timeout=_EACH_S)
     with ExitStack() as stack:
         api = stack.enter_context(FakeAnthropic(turns))
         if plan["stranger_port"] is not None:
@@ -113,7 +114,7 @@ def _stop_server(data_dir: Path) -> None:
     try:
         pid = json.loads((data_dir / "server.json").read_text())["pid"]
         os.kill(pid, signal.SIGTERM)
-    except (FileNotFoundError, ProcessLookupError):
+    except (FileNotFoundError, NotADirectoryError, ProcessLookupError):
         pass
 
 

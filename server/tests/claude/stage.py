@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.claude.fake_anthropic import Json, Turn
 
 __all__ = ["ASK", "PROJECT", "Outcome", "Run", "Stage", "set_stage", "verified_lines"]
@@ -68,6 +70,10 @@ class Outcome:
             for text in _texts(request["messages"], inside="tool_result")
         )
 
+    def tool_results(self) -> list[str]:
+        """What each call gave back, in order, as the model saw it in the end."""
+        return list(_texts(self.requests[-1]["messages"], inside="tool_result"))
+
     def said(self) -> list[str]:
         """All text of each request."""
         return ["\n".join(_texts(request["messages"])) for request in self.requests]
@@ -97,16 +103,23 @@ class Stage:
         with_command: bool = True,
         then: Sequence[str] = (),
         companion: Sequence[Turn] = (),
+        machine: str = "",
+        path: str | None = None,
     ) -> Outcome:
         """Run the client's commands one after the other, `then` ask our server about the project.
 
         The server's replies are the outcome's `told`; `companion` plays our server's own model.
+        `machine` is a shell line that makes this scene's machine another one, by mounts.
         """
+        if machine and not _cut_off():
+            pytest.skip("this machine gives no mounts of our own")
         plan = {
             "turns": list(turns),
             "stranger_port": self.port if stranger else None,
             "data_dir": str(self.data_dir),
-            "environ": self._environ(with_command=with_command),
+            "environ": self._environ(with_command=with_command)
+            | ({} if path is None else {"PATH": path}),
+            "machine": machine,
             "cwd": str(self.project),
             "then": list(then),
             "companion": list(companion),

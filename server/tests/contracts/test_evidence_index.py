@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from live_memory.adapters.index import reading, writing
+from live_memory.adapters.index import asking, writing
 from live_memory.adapters.index.in_memory import in_memory_index
 from live_memory.adapters.index.sqlite import SqliteIndex
 from live_memory.core.errors import StoreUnavailable
@@ -208,7 +208,7 @@ async def test_an_outline_is_that_of_the_version_that_was_taken_in_last(
 async def test_outlines_beyond_those_kept_are_the_same(
     index: EvidenceIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "_MOST_OUTLINES", 1)
+    monkeypatch.setattr(asking, "_MOST_OUTLINES", 1)
     await _fill(index, WORLD)
     for _ in range(2):
         outlines = [await index.outline(RelPath(name)) for name in WORLD]

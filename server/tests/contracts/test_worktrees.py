@@ -42,6 +42,16 @@ async def held(
 
 
 @pytest.mark.parametrize("way", ["git", "in memory"])
+async def test_a_linked_work_tree_knows_its_main_one(trees: Trees, way: str) -> None:
+    roots = [str(trees.main), str(trees.linked), str(trees.nested)]
+    worktrees = GitWorktrees() if way == "git" else InMemoryWorktrees(roots)
+    assert await worktrees.main(str(trees.linked)) == str(trees.main)
+    assert await worktrees.main(str(trees.nested)) == str(trees.main)
+    for root in (trees.main, trees.other, trees.folder):
+        assert await worktrees.main(str(root)) is None
+
+
+@pytest.mark.parametrize("way", ["git", "in memory"])
 async def test_a_path_belongs_to_the_nearest_work_tree(trees: Trees, way: str) -> None:
     main, linked, nested = trees.main, trees.linked, trees.nested
     roots = [str(main), str(linked), str(nested)]
@@ -140,3 +150,14 @@ async def test_a_work_tree_whose_data_belong_to_another_user_is_none(trees: Tree
 
 async def test_without_git_there_is_none(tmp_path: Path) -> None:
     assert await held(GitWorktrees(), [tmp_path / "a.py"], beside=tmp_path) == [None]
+
+
+async def test_a_work_tree_that_is_new_is_found_at_once(tmp_path: Path) -> None:
+    """That a repository has only one is believed for a moment, and for paths in it alone."""
+    main, linked = tmp_path.resolve() / "main", tmp_path.resolve() / "linked"
+    make_repository(main, [("start", {"a.py": b"TIMEOUT = 30\n"})])
+    worktrees = GitWorktrees()
+    assert await held(worktrees, [main / "a.py", linked / "a.py"], beside=main) == [None, None]
+    git(main, "worktree", "add", "-q", "-b", "one", str(linked))
+    assert await held(worktrees, [main / "a.py"], beside=main) == [None]
+    assert await held(worktrees, [linked / "a.py"], beside=main) == [str(linked)]

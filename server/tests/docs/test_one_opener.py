@@ -31,7 +31,7 @@ OWN_FILES = {
     "settings.py": "the user's config file",
     "web/identity.py": "who runs, in the data folder",
     "web/token.py": "the token in the data folder",
-    "wiring/__init__.py": "folders in the data folder",
+    "wiring/building.py": "folders in the data folder",
 }
 
 _FUNCTIONS = frozenset({"open"})

@@ -109,7 +109,11 @@ async def test_a_folder_that_is_none_is_refused() -> None:
 async def test_a_hub_that_does_not_run_says_so() -> None:
     house = app_house()
     hub = Hub(
-        workspaces=house, open_workspace=house.open_workspace, store=house.store, signals=house
+        workspaces=house,
+        open_workspace=house.open_workspace,
+        store=house.store,
+        signals=house,
+        trees=house.trees,
     )
     with pytest.raises(Unavailable, match="not running"):
         await hub.stats("/app")

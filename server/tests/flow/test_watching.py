@@ -11,7 +11,6 @@ from live_memory.adapters.watching.in_memory import InMemoryWatcher
 from live_memory.core.hosts.notices import AnythingChanged, Notice, Subject
 from live_memory.core.memory.events import FileGone, FileObserved, MemoryEvent
 from live_memory.core.memory.window import Window, apply
-from live_memory.core.reading.redaction import DEFAULT
 from live_memory.core.signals import Signal, WatchLimited
 from live_memory.core.values import ContentHash, Instant, Origin, RelPath
 from live_memory.core.watching import WatchState
@@ -25,9 +24,9 @@ virtual_time = pytest.mark.parametrize("anyio_backend", ["virtual"], indirect=Tr
 
 
 def seen(name: str) -> MemoryEvent:
-    text = DEFAULT.redact("x = 1\n").text
-    sha = ContentHash.of(text.text.encode())
-    return FileObserved(RelPath(name), sha, 1, 1, 1, text, Origin.READ, Instant(1.0))
+    return FileObserved(
+        RelPath(name), ContentHash.of(b"x = 1\n"), 1, 1, 1, Origin.READ, Instant(1.0)
+    )
 
 
 @dataclass(slots=True)

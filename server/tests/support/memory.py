@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import anyio
 
 from live_memory.adapters.index.in_memory import in_memory_index
-from live_memory.adapters.sandbox.in_memory import InMemorySandbox
+from live_memory.adapters.sandbox.in_memory import InMemorySandbox, InMemoryWorktrees
 from live_memory.adapters.snapshots.in_memory import InMemory
 from live_memory.core.asking.answer import Budget, Question
 from live_memory.core.companion.spend import Caps
@@ -68,6 +68,7 @@ class House:
     model: LanguageModel | None = None
     caps: Caps = field(default_factory=Caps)
     warm: WarmKeeping | None = None
+    trees: InMemoryWorktrees = field(default_factory=InMemoryWorktrees)
     watcher: Watcher | None = None
     max_context_tokens: int = 48_000
 
@@ -132,6 +133,7 @@ class House:
             open_workspace=self.open_workspace,
             store=self.store,
             signals=self,
+            trees=self.trees,
             companion=self._companion(),
             warm=self.warm,
         )

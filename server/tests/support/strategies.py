@@ -33,7 +33,6 @@ from live_memory.core.memory.events import (
 )
 from live_memory.core.memory.ledger import Fact, FactId, FactKind, FactOrigin, Source
 from live_memory.core.memory.window import Window, apply
-from live_memory.core.reading.observation import RedactedText
 from live_memory.core.values import ContentHash, Instant, Origin, RelPath
 
 # Few names and few hashes, so that events meet.
@@ -104,16 +103,14 @@ questions = st.builds(
 
 @st.composite
 def observations(draw: st.DrawFn) -> FileObserved:
-    lines = draw(st.none() | st.lists(st.text("ab=|12 ", max_size=8), max_size=5))
     start = draw(st.integers(1, 50))
-    count = len(lines) if lines is not None else draw(st.integers(0, 5))
+    count = draw(st.integers(0, 5))
     return FileObserved(
         path=draw(paths),
         sha=draw(hashes),
         start=start,
         end=start + count - 1,
         total=start + count + draw(st.integers(0, 9)),
-        text=None if lines is None else RedactedText("\n".join(lines)),
         origin=draw(st.sampled_from(Origin)),
         at=draw(instants),
     )

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import anyio
+from starlette.routing import Route
 
 from live_memory.adapters.hosts.claude_code import ClaudeCode
 from live_memory.adapters.hosts.in_memory import InMemorySpool
@@ -24,11 +25,23 @@ from live_memory.flow.statistics import WorkspaceStats
 from live_memory.flow.workspace import Workspace
 from live_memory.ports import Sandbox, WorkspaceIdentity
 from live_memory.web.app import App
+from live_memory.web.drain import Drain
+from live_memory.web.hosting.application import Application
 from live_memory.web.hosting.server import Server, listen, server_for, stop
 from live_memory.web.identity import Identity
 from live_memory.web.mount import McpLimits
 
-__all__ = ["ANSWER", "TOKEN", "WORKSPACE", "Live", "ScriptedHub", "an_app", "live"]
+__all__ = [
+    "ANSWER",
+    "TOKEN",
+    "WORKSPACE",
+    "Live",
+    "ScriptedHub",
+    "an_app",
+    "inside",
+    "live",
+    "routes",
+]
 
 TOKEN = "t" * 43
 WORKSPACE = WorkspaceIdentity("/somewhere", WorkspaceKey.of_root("/somewhere"))
@@ -68,6 +81,7 @@ class ScriptedHub(Hub):
             open_workspace=nothing.open_workspace,
             store=InMemory(),
             signals=nothing,
+            trees=InMemoryWorktrees(),
         )
         self.asked: list[Question] = []
         self.folders: list[str] = []
@@ -146,19 +160,30 @@ class Live:
 def an_app(hub: Hub | None = None, *, port: int = 7711, limits: McpLimits | None = None) -> App:
     """The application, not served by anything."""
     identity = Identity(TOKEN, port, os.getpid())
-    limits = limits or McpLimits()
-    hub = hub or ScriptedHub()
+    return App(identity, build=lambda drain: inside(hub or ScriptedHub(), drain, identity, limits))
+
+
+def inside(
+    hub: Hub, drain: Drain, identity: Identity, limits: McpLimits | None = None
+) -> Application:
+    """All that is behind the door."""
     reception = Reception(
         ClaudeCode(), opened=hub.opened, spool=InMemorySpool(), worktrees=InMemoryWorktrees()
     )
-    return App(
+    return Application(
         hub,
+        drain=drain,
         identity=identity,
         clock=FixedClock(),
         reload=_reload,
         reception=reception,
-        limits=limits,
+        limits=limits or McpLimits(),
     )
+
+
+def routes() -> Sequence[Route]:
+    """Every route that there is."""
+    return inside(ScriptedHub(), Drain(), Identity(TOKEN, 7711, os.getpid())).routes
 
 
 async def _reload() -> str | None:
@@ -180,6 +205,8 @@ async def live(limits: McpLimits | None = None) -> AsyncIterator[Live]:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(server.serve, [listener])
         try:
+            with anyio.fail_after(5):
+                await app.opened()
             yield Live(hub, app, server, port)
         finally:
             hub.let_go.set()

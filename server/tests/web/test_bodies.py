@@ -19,9 +19,9 @@ from live_memory.web.hosting.connections import (
 )
 from live_memory.web.requests import MAX_DEPTH, MAX_VALUES
 from tests.support.server import RunningServer
-from tests.web.hubs import an_app
+from tests.web.hubs import routes
 
-OURS = [r.path for r in an_app().routes if r.methods and "POST" in r.methods]
+OURS = [r.path for r in routes() if r.methods and "POST" in r.methods]
 POSTS = [*OURS, "/mcp"]
 each_of_ours = pytest.mark.parametrize("path", OURS)
 each_post = pytest.mark.parametrize("path", POSTS)

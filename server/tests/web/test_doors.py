@@ -3,11 +3,11 @@
 import pytest
 
 from tests.support.server import RunningServer
-from tests.web.hubs import an_app
+from tests.web.hubs import routes
 
 ROUTES = [
     (method, route.path)
-    for route in an_app().routes
+    for route in routes()
     for method in sorted((route.methods or {"GET", "POST", "DELETE"}) - {"HEAD"})
 ]
 POSTS = [path for method, path in ROUTES if method == "POST"]

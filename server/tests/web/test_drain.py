@@ -5,7 +5,6 @@ import pytest
 import trio.testing
 
 from live_memory.web.drain import Drain
-from tests.web.hubs import ScriptedHub
 
 _QUIET_S = 600.0
 
@@ -18,14 +17,14 @@ def anyio_backend() -> tuple[str, dict[str, object]]:
 async def test_it_is_quiet_that_long_after_the_start_when_nobody_ever_speaks() -> None:
     began = anyio.current_time()
 
-    await Drain(ScriptedHub()).quiet(_QUIET_S)
+    await Drain().quiet(_QUIET_S)
 
     assert anyio.current_time() - began == pytest.approx(_QUIET_S)
 
 
 @pytest.mark.parametrize(("is_known", "quiet_at"), [(True, 500 + _QUIET_S), (False, _QUIET_S)])
 async def test_only_a_client_with_the_token_puts_it_off(is_known: bool, quiet_at: float) -> None:
-    drain, began = Drain(ScriptedHub()), anyio.current_time()
+    drain, began = Drain(), anyio.current_time()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_speak, drain, 500.0, 0.0, is_known)
         await drain.quiet(_QUIET_S)
@@ -35,7 +34,7 @@ async def test_only_a_client_with_the_token_puts_it_off(is_known: bool, quiet_at
 
 async def test_an_open_stream_is_a_client_however_long_it_says_nothing() -> None:
     """A session that is left open overnight still finds its server in the morning."""
-    drain, began = Drain(ScriptedHub()), anyio.current_time()
+    drain, began = Drain(), anyio.current_time()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_speak, drain, 500.0, 40_000.0, True)
         await drain.quiet(_QUIET_S)

@@ -14,7 +14,6 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult, TextContent
 
 from live_memory.core.errors import Busy, Unavailable
-from live_memory.web.mount import McpLimits
 from tests.support.server import RunningServer
 from tests.web.hubs import Live, live
 
@@ -211,30 +210,6 @@ async def test_a_client_with_an_open_stream_does_not_hold_up_a_stop(era: Era) ->
         async with live() as at, client(at, era) as mcp:
             await mcp.list_tools()
             await at.app.drain.finish()
-
-
-async def test_sessions_are_bounded() -> None:
-    """D17, S35: a client that opens session after session is refused, and the others live."""
-    opening = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-11-25",
-            "capabilities": {},
-            "clientInfo": {"name": "x", "version": "1"},
-        },
-    }
-    few = McpLimits(sessions=3)
-    async with (
-        live(few) as at,
-        httpx2.AsyncClient(headers=dict(at.authorization) | ACCEPT) as http,
-    ):
-        for _ in range(few.sessions):
-            assert (await http.post(f"{at.base_url}/mcp", json=opening)).status_code == 200
-        assert (await http.post(f"{at.base_url}/mcp", json=opening)).status_code == 503
-        async with client(at, "auto") as mcp:
-            assert (await mcp.call_tool(ASK, SOMEWHERE)).is_error is not True
 
 
 RAW = {

@@ -1,158 +1,176 @@
-"""Questions to the index, within one transaction."""
+"""What the index holds, kept in memory and brought up to date from the rows that are new."""
 
 import sqlite3
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from live_memory.adapters.index.database import Damaged
 from live_memory.adapters.index.packing import numbers
-from live_memory.core.evidence.places import Definition, DefinitionKind, Place, Terms
-from live_memory.core.evidence.ranking import Collection, Posting
+from live_memory.core.evidence.places import Definition, Place
+from live_memory.core.evidence.ranking import Collection
 from live_memory.core.values import ContentHash, RelPath, StatSignature
 
-__all__ = ["File", "Holdings", "definitions_named", "holdings", "known", "outline_of", "postings"]
+__all__ = ["File", "Holdings", "holdings"]
 
-_KINDS = {kind.value: kind for kind in DefinitionKind}
-_MOST_OUTLINES = 1_000  # some ten megabytes
-_SPAN = "file, name, kind, start, end, signature"
+_COLUMNS = (
+    "id, path, size, modified_ns, changed_ns, inode, device, sha, first_unit, starts, ends, lengths"
+)
+_Row = tuple[
+    int, str, int, int, int, str, str, str | None, int | None, bytes | None, bytes | None,
+    bytes | None,
+]  # fmt: skip
+
+
+def _row(values: bytes = b"") -> "array[int]":
+    return array("I", values)
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file with text, and the units it was cut into."""
+    """A version of a file, and the units it was cut into where it has text."""
 
     id: int
     path: RelPath
-    sha: ContentHash
-    first_unit: int
-    starts: Sequence[int]
-    ends: Sequence[int]
+    signature: StatSignature
+    sha: str | None = None
+    first_unit: int = 0
+    units: int = 0
+
+    @property
+    def hash(self) -> ContentHash:
+        """Of a file with text."""
+        assert self.sha is not None
+        return ContentHash(self.sha)
 
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """What the index holds as of a generation, small enough to keep in memory."""
+    """What the index holds as of a generation, small enough to keep in memory.
 
-    generation: int
-    files: Mapping[int, File]
-    numbers: Mapping[RelPath, int]  # of the files
-    collection: Collection
-    has_gone: bool  # some units belong to versions of files that are gone
-    outlines: dict[int, Sequence[Definition]]  # those that were asked for, by file
+    Units are numbered through all files; a number has its lines in `starts` and `ends`.
+    """
+
+    generation: int = 0
+    joined: int = 0  # the generation in which units were numbered anew
+    last: int = 0  # the number of the last file that was taken in
+    files: Mapping[int, File] = field(default_factory=dict)  # those with text
+    numbers: Mapping[RelPath, int] = field(default_factory=dict)
+    known: Mapping[RelPath, StatSignature] = field(default_factory=lambda: MappingProxyType({}))
+    owners: "array[int]" = field(default_factory=_row)
+    lengths: "array[int]" = field(default_factory=_row)
+    starts: "array[int]" = field(default_factory=_row)
+    ends: "array[int]" = field(default_factory=_row)
+    collection: Collection = field(default_factory=lambda: Collection(_row(), _row(), 0, 0.0))
+    outlines: dict[int, Sequence[Definition]] = field(default_factory=dict)  # asked for, by file
+
+    @property
+    def has_gone(self) -> bool:
+        """Whether some units belong to versions of files that are gone; no unit has number 0."""
+        return self.collection.live + 1 < len(self.owners)
 
     def place(self, unit: int) -> Place:
         """The lines of a live unit."""
-        file = self.files[self.collection.owners[unit]]
-        at = unit - file.first_unit
-        return Place(file.path, file.starts[at], file.ends[at])
+        return Place(self.files[self.owners[unit]].path, self.starts[unit], self.ends[unit])
 
-
-def known(db: sqlite3.Connection) -> Mapping[RelPath, StatSignature]:
-    """Every file that was offered, with its signature."""
-    rows = db.execute("SELECT path, size, modified_ns, changed_ns, inode, device FROM file")
-    return {
-        RelPath(path): StatSignature(size, modified, changed, int(inode), int(device))
-        for path, size, modified, changed, inode, device in rows
-    }
+    def unit_at(self, file: File, line: int) -> int:
+        """The number of the unit that holds a line, or of the last before it."""
+        first, following = file.first_unit, file.first_unit + file.units
+        return max(first, bisect_right(self.starts, line, first, following) - 1)
 
 
 def holdings(db: sqlite3.Connection, before: Holdings | None) -> Holdings:
     """The current holdings; those from before when nothing has changed."""
     counters = dict(db.execute("SELECT name, value FROM counter"))
-    if before is not None and before.generation == counters["generation"]:
+    generation = counters["generation"]
+    if before is not None and before.generation == generation:
         return before
-    owners = array("I", bytes(4 * counters["next_unit"]))
-    sizes = array("I", bytes(4 * counters["next_unit"]))
-    files: dict[int, File] = {}
-    rows = db.execute(
-        "SELECT id, path, sha, first_unit, starts, ends, lengths FROM file WHERE sha NOT NULL"
-    )
-    for number, path, sha, first, starts, ends, lengths in rows:
-        row = numbers(lengths)
-        if first + len(row) > len(owners):
-            raise Damaged("a unit is beyond the last one")
-        owners[first : first + len(row)] = array("I", [number]) * len(row)
-        sizes[first : first + len(row)] = row
-        files[number] = File(
-            number, RelPath(path), ContentHash(sha), first, numbers(starts), numbers(ends)
+    joined = generation - counters["batches"]
+    if before is None or before.joined != joined:
+        before = Holdings(joined=joined)
+    growing = _Growing(before, counters["next_unit"])
+    rows = db.execute(f"SELECT {_COLUMNS} FROM file WHERE id > ? ORDER BY id", (before.last,))  # noqa: S608
+    for row in rows:
+        growing.take(row)
+    if db.execute("SELECT count(*) FROM file").fetchone()[0] != len(growing.numbers):
+        growing.keep({number for (number,) in db.execute("SELECT id FROM file")})
+    return growing.done(generation, joined)
+
+
+class _Growing:
+    """Holdings in the making: those from before are in use elsewhere, and stay as they are."""
+
+    def __init__(self, before: Holdings, units: int) -> None:
+        self._last, self._live, self._outlines = (
+            before.last,
+            before.collection.live,
+            before.outlines,
         )
-    live = len(owners) - owners.count(0)
-    collection = Collection(owners, sizes, live, sum(sizes) / max(1, live))
-    has_gone = live + 1 < len(owners)  # no unit has number 0
-    paths = {file.path: number for number, file in files.items()}
-    # A version of a file has a number of its own, so an outline never changes.
-    outlines = {} if before is None else {n: o for n, o in before.outlines.items() if n in files}
-    return Holdings(counters["generation"], files, paths, collection, has_gone, outlines)
+        self._files, self._known = dict(before.files), dict(before.known)
+        self.numbers = dict(before.numbers)
+        more = _row(bytes(4 * max(0, units - len(before.owners))))
+        rows = before.owners, before.lengths, before.starts, before.ends
+        self._rows = [row + more for row in rows]
 
+    def take(self, row: _Row) -> None:
+        """Take in a version of a file, in place of the one before it."""
+        number, path, size, modified, changed, inode, device, sha, first, *packed = row
+        self._last = number
+        signature = StatSignature(size, modified, changed, int(inode), int(device))
+        file = File(number, RelPath(path), signature)
+        self._drop(self.numbers.get(file.path))
+        if sha is not None:
+            file = self._with_text(file, sha, first or 0, [numbers(one or b"") for one in packed])
+            self._files[number] = file
+        self.numbers[file.path] = number
+        self._known[file.path] = signature
 
-def postings(db: sqlite3.Connection, held: Holdings, terms: Terms) -> Iterator[Posting]:
-    """Where the words of a question occur."""
-    for word, weight in terms.weights:
-        units, counts = array("I"), array("I")
-        for left, right in db.execute("SELECT units, counts FROM word WHERE key = ?", (word,)):
-            units += numbers(left)
-            counts += numbers(right)
-        if units:
-            if len(units) != len(counts) or max(units) >= len(held.collection.owners):
-                raise Damaged("a word's row is torn")
-            alive = _alive(held, Posting(word, weight, units, counts))
-            if alive.units:
-                yield alive
+    def keep(self, kept: set[int]) -> None:
+        """Drop all files but these."""
+        for path, number in [*self.numbers.items()]:
+            if number not in kept:
+                self._drop(number)
+                del self.numbers[path], self._known[path]
 
-
-def _alive(held: Holdings, posting: Posting) -> Posting:
-    """Without the units of versions that are gone."""
-    if not held.has_gone:
-        return posting
-    owners = held.collection.owners
-    pairs = zip(posting.units, posting.counts, strict=True)
-    kept = [(unit, count) for unit, count in pairs if owners[unit]]
-    units, counts = [unit for unit, _ in kept], [count for _, count in kept]
-    return Posting(posting.word, posting.weight, units, counts)
-
-
-def definitions_named(
-    db: sqlite3.Connection, held: Holdings, base: str
-) -> Sequence[tuple[int, Definition]]:
-    """Definitions whose last name part is this one, in any case, with their file's number."""
-    rows = db.execute(
-        f"SELECT {_SPAN} FROM definition WHERE base = ? ORDER BY file, start",  # noqa: S608
-        (base.lower(),),
-    )
-    return [(row[0], _definition(held, row)) for row in rows if row[0] in held.files]
-
-
-def outline_of(db: sqlite3.Connection, held: Holdings, file: int) -> Sequence[Definition]:
-    """The definitions of a file, in order."""
-    if file not in held.outlines:
-        if len(held.outlines) >= _MOST_OUTLINES:
-            held.outlines.clear()
-        rows = db.execute(
-            f"SELECT {_SPAN} FROM definition WHERE file = ? ORDER BY ordinal",  # noqa: S608
-            (file,),
+    def done(self, generation: int, joined: int) -> Holdings:
+        """What came of it."""
+        # A version of a file has a number of its own, so an outline never changes.
+        outlines = {n: o for n, o in [*self._outlines.items()] if n in self._files}
+        owners, lengths, starts, ends = self._rows
+        mean = sum(lengths) / max(1, self._live)
+        return Holdings(
+            generation,
+            joined,
+            self._last,
+            files=self._files,
+            numbers=self.numbers,
+            known=MappingProxyType(self._known),
+            owners=owners,
+            lengths=lengths,
+            starts=starts,
+            ends=ends,
+            collection=Collection(owners, lengths, self._live, mean),
+            outlines=outlines,
         )
-        held.outlines[file] = tuple(_definition(held, row) for row in rows)
-    return held.outlines[file]
 
+    def _with_text(self, file: File, sha: str, first: int, spans: "list[array[int]]") -> File:
+        starts, ends, lengths = spans
+        count, following = len(starts), first + len(starts)
+        if following > len(self._rows[0]) or not count == len(ends) == len(lengths):
+            raise Damaged("the units of a file are torn")
+        owner = array("I", [file.id]) * count
+        for row, own in zip(self._rows, (owner, lengths, starts, ends), strict=True):
+            row[first:following] = own
+        self._live += count
+        return File(file.id, file.path, file.signature, sha, first, count)
 
-def uses_of(db: sqlite3.Connection, held: Holdings, name: str) -> Sequence[Place]:
-    """The lines on which a name is used, by path and line."""
-    places = []
-    for files, lines in db.execute("SELECT files, lines FROM use WHERE key = ?", (name,)):
-        for file, line in zip(numbers(files), numbers(lines), strict=True):
-            if file in held.files:
-                places.append(Place(held.files[file].path, line, line))
-    return sorted(places, key=lambda place: (place.path, place.start))
-
-
-def unit_at(file: File, line: int) -> int:
-    """The number of the unit that holds a line, or of the last before it."""
-    return file.first_unit + max(0, bisect_right(file.starts, line) - 1)
-
-
-def _definition(held: Holdings, row: tuple[int, str, str, int, int, str]) -> Definition:
-    file, name, kind, start, end, signature = row
-    path = held.files[file].path
-    return Definition(name, _KINDS[kind], Place(path, start, end), signature)
+    def _drop(self, number: int | None) -> None:
+        file = None if number is None else self._files.pop(number, None)
+        if file is None:
+            return
+        following = file.first_unit + file.units
+        for row in self._rows[:2]:
+            row[file.first_unit : following] = _row(bytes(4 * file.units))
+        self._live -= file.units

@@ -3,52 +3,80 @@
 import heapq
 import sqlite3
 from bisect import bisect_left
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from live_memory.adapters.index.reading import (
-    File,
-    Holdings,
-    definitions_named,
-    outline_of,
-    postings,
-    unit_at,
-)
+from live_memory.adapters.index.asking import definitions_named, outline_of, postings
+from live_memory.adapters.index.reading import File, Holdings
 from live_memory.core.evidence import ranking
 from live_memory.core.evidence.places import Candidates, RankedFile, RankedUnit, Terms
 from live_memory.core.evidence.units import enclosing
 from live_memory.core.evidence.words import base_name
 
-__all__ = ["search"]
+__all__ = ["Scored", "rank", "score"]
 
 _UNITS_A_FILE = 6
+# Units that a score is kept for: three megabytes.
+_MOST_KEPT = 20_000
 
 
-def search(db: sqlite3.Connection, held: Holdings, terms: Terms, *, limit: int) -> Candidates:
-    """Rank files and their units for a question."""
-    owners = held.collection.owners
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What the words and names of a question are worth in each unit, and so in each file."""
+
+    held: Holdings
+    terms: Terms
+    postings: Sequence[ranking.Posting]
+    units: Mapping[int, float]
+    files: Mapping[int, float]
+    factors: dict[int, float] = field(default_factory=dict)  # of the files that were asked for
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it may be kept."""
+        return len(self.units) <= _MOST_KEPT
+
+    def is_of(self, held: Holdings, terms: Terms) -> bool:
+        """Whether it is what these terms are worth now."""
+        return self.held is held and self.terms == terms
+
+
+def score(db: sqlite3.Connection, held: Holdings, terms: Terms) -> Scored:
+    """Add up what a question is worth everywhere."""
     found = list(postings(db, held, terms))
     scores = dict(ranking.unit_scores(held.collection, found))
-    named = _named(db, held, terms)
-    if not scores and not named:
-        return Candidates()
     top = max(scores.values(), default=1.0)
-    for unit, share in named.items():
+    for unit, share in _named(db, held, terms).items():
         scores[unit] = scores.get(unit, 0.0) + share * top * ranking.NAME_SHARE
-    files = ranking.file_scores(scores, owners)
-    factors = _factors(held, files, ranking.leaning_of(terms), limit=limit)
+    return Scored(held, terms, found, scores, ranking.file_scores(scores, held.owners))
+
+
+def rank(db: sqlite3.Connection, scored: Scored, *, limit: int) -> Candidates:
+    """The best files of a question, with the best of their units."""
+    held, files = scored.held, scored.files
+    if not files:
+        return Candidates()
+    factors = _factors(scored, limit)
     totals = {file: files[file] * value for file, value in factors.items()}
-    best = sorted(totals, key=lambda file: (-totals[file], held.files[file].path))[:limit]
+    best = _best(held, totals, limit)
+    found = scored.postings
     ranked = tuple(_ranked(held.files[file], totals[file], found) for file in best)
-    units = _units(db, held, scores, {file: factors[file] for file in best})
+    units = _units(db, held, scored.units, {file: factors[file] for file in best})
     worth = {posting.word: ranking.worth(held.collection, posting) for posting in found}
     return Candidates(ranked, units, worth)
 
 
+def _best(held: Holdings, totals: Mapping[int, float], limit: int) -> Sequence[int]:
+    """The files with the highest totals; equal ones in the order of their names."""
+    least = min(heapq.nlargest(limit, totals.values()), default=0.0)
+    found = [file for file, total in totals.items() if total >= least]
+    return sorted(found, key=lambda file: (-totals[file], held.files[file].path.text))[:limit]
+
+
 def _ranked(file: File, total: float, found: Sequence[ranking.Posting]) -> RankedFile:
-    following = file.first_unit + len(file.starts)
+    following = file.first_unit + file.units
     words = (posting.word for posting in found if _has(posting, file.first_unit, following))
-    return RankedFile(file.path, file.sha, total, frozenset(words))
+    return RankedFile(file.path, file.hash, total, frozenset(words))
 
 
 def _has(posting: ranking.Posting, first: int, following: int) -> bool:
@@ -57,20 +85,25 @@ def _has(posting: ranking.Posting, first: int, following: int) -> bool:
     return at < len(posting.units) and posting.units[at] < following
 
 
-def _factors(
-    held: Holdings, scores: Mapping[int, float], leaning: ranking.Leaning, *, limit: int
-) -> Mapping[int, float]:
+def _factors(scored: Scored, limit: int) -> Mapping[int, float]:
     """What speaks for and against the files that can still be among the best `limit`."""
+    files, scores, known = scored.held.files, scored.files, scored.factors
+    leaning = ranking.leaning_of(scored.terms)
     most = ranking.most_factor(leaning)
     found: dict[int, float] = {}
     best: list[float] = []  # a heap of the best totals so far
     for file in sorted(scores, key=scores.__getitem__, reverse=True):
-        if len(best) == limit and scores[file] * most < best[0]:
+        score = scores[file]
+        if len(best) == limit and score * most < best[0]:
             break
-        found[file] = ranking.factor(held.files[file].path, leaning)
-        heapq.heappush(best, scores[file] * found[file])
-        if len(best) > limit:
-            heapq.heappop(best)
+        factor = known.get(file)
+        if factor is None:
+            factor = known[file] = ranking.factor(files[file].path, leaning)
+        found[file] = factor
+        if len(best) < limit:
+            heapq.heappush(best, score * factor)
+        elif score * factor > best[0]:
+            heapq.heapreplace(best, score * factor)
     return found
 
 
@@ -80,13 +113,10 @@ def _units(
     scores: Mapping[int, float],
     factors: Mapping[int, float],
 ) -> tuple[RankedUnit, ...]:
-    owners = held.collection.owners
-    by_file: dict[int, list[int]] = defaultdict(list)
-    for unit in scores:
-        if owners[unit] in factors:
-            by_file[owners[unit]].append(unit)
     units = []
-    for file, numbers in by_file.items():
+    for file in factors:
+        first = held.files[file].first_unit
+        numbers = [n for n in range(first, first + held.files[file].units) if n in scores]
         outline = outline_of(db, held, file)
         numbers.sort(key=lambda unit: -scores[unit])
         for unit in numbers[:_UNITS_A_FILE]:
@@ -105,7 +135,7 @@ def _named(db: sqlite3.Connection, held: Holdings, terms: Terms) -> Mapping[int,
     for name in terms.names:
         definitions = definitions_named(db, held, base_name(name))
         for file, definition in definitions:
-            unit = unit_at(held.files[file], definition.place.start)
+            unit = held.unit_at(held.files[file], definition.place.start)
             worth = ranking.name_bonus(len(definitions))
             found[unit] = max(found.get(unit, 0.0), worth)
     return found

@@ -9,7 +9,7 @@ from anyio import CancelScope, CapacityLimiter, to_thread
 
 from live_memory.adapters.sandbox.dialect import compile_expression
 from live_memory.adapters.sandbox.history import Git, bounded
-from live_memory.adapters.sandbox.listing import list_by_walk, list_names
+from live_memory.adapters.sandbox.listing import Lister
 from live_memory.adapters.sandbox.opener import OpenedFile, Opening, SafeRoot
 from live_memory.adapters.sandbox.runner import Programs, Runner
 from live_memory.adapters.sandbox.search import Searcher, searchable
@@ -56,6 +56,7 @@ class DiskSandbox:
             InvalidRequest: it is not a folder that can be read.
         """
         self._root = SafeRoot(root, opening, hiding=hiding)
+        self._lister = Lister(self._root)
         self._threads = CapacityLimiter(_THREADS)
         programs = _trusted(programs, root)
         self._git = Git(self._root, runner, programs.git)
@@ -69,8 +70,8 @@ class DiskSandbox:
         """Regular files that git's ignore rules keep, with their signatures; no links followed."""
         names = await self._git.names()
         if names is None:
-            return await to_thread.run_sync(list_by_walk, self._root, limiter=self._threads)
-        return await to_thread.run_sync(list_names, self._root, names, limiter=self._threads)
+            return await to_thread.run_sync(self._lister.by_walk, limiter=self._threads)
+        return await to_thread.run_sync(self._lister.by_names, names, limiter=self._threads)
 
     async def read(self, names: Sequence[str], *, max_bytes: int) -> Sequence[FileRead | Skipped]:
         """Open, hash and read the head of each name; one outcome a name, in the same order."""

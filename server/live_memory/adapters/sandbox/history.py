@@ -12,6 +12,7 @@ from typing import Self
 
 from anyio import CapacityLimiter, to_thread
 
+from live_memory.adapters.sandbox.git.objects import ObjectStore
 from live_memory.adapters.sandbox.opener import MAX_HASHED_BYTES, SafeRoot
 from live_memory.adapters.sandbox.repository import GitData, PrivateGitDir, Refused, locate
 from live_memory.adapters.sandbox.runner import Command, Ran, Runner
@@ -70,7 +71,7 @@ class Git:
 
     def __init__(self, root: SafeRoot, runner: Runner, program: str | None) -> None:
         self._root, self._runner, self._program = root, runner, program
-        self._private = PrivateGitDir(root.root)
+        self._private, self._objects = PrivateGitDir(root.root), ObjectStore(root.root)
         # One at a time brings the private git dir up to date.
         self._setup = CapacityLimiter(1)
 
@@ -117,6 +118,7 @@ class Git:
 
     def _prepare(self) -> _Repository:
         data = locate(self._root.root)
+        data = replace(data, objects_problem=self._objects.problem(data.common))
         try:
             return _Repository(data, self._private.environment(data))
         except OSError as problem:

@@ -218,6 +218,9 @@ class InMemoryWorktrees:
         nearest = [next((r for r in roots if f"{p}/".startswith(f"{r}/")), None) for p in paths]
         return [None if root == beside else root for root in nearest]
 
+    async def main(self, root: str) -> str | None:
+        return self.roots[0] if root in self.roots[1:] else None
+
 
 def _is_ignored(rules: IgnoreRules, path: RelPath) -> bool:
     parts = path.text.split("/")

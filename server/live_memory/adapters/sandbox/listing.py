@@ -10,8 +10,10 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import is_
+from typing import Self
 
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
@@ -21,7 +23,7 @@ from live_memory.core.reading.lookup import Listing
 from live_memory.core.reading.observation import FileRead, ListedFile
 from live_memory.core.values import RelPath
 
-__all__ = ["IgnoreRules", "list_by_walk", "list_names"]
+__all__ = ["IgnoreRules", "Lister"]
 
 # Ten times the largest repository we measure (xarray, flask, gin: 200 to 20,000 files); listing
 # this many takes 3 s, and a tree beyond it is no code base that one memory can hold.
@@ -88,31 +90,83 @@ class IgnoreRules:
         return False
 
 
-def list_names(root: SafeRoot, names: Sequence[str]) -> Listing:
-    """Keep the names that are regular files now, folder by folder."""
-    folders: dict[str, set[str]] = {}
-    for name in names[:MOST_ENTRIES]:
-        folder, _, last = name.rpartition("/")
-        folders.setdefault(folder, set()).add(last)
-    files = [
-        listed for folder, lasts in folders.items() for listed in _regular(root, folder, lasts)
-    ]
-    return Listing(tuple(sorted(files, key=_by_path)), is_cut=len(names) > MOST_ENTRIES)
+class Lister:
+    """Lists one workspace, and gives again what is as it was.
+
+    Every file is looked at each time. What has the signature it had is the very value from before,
+    and so is a listing of which all is the same: who compares two need not look into them.
+    """
+
+    def __init__(self, root: SafeRoot) -> None:
+        self._root = root
+        self._plan = _Plan()
+        self._last = Listing(())
+
+    def by_names(self, names: Sequence[str]) -> Listing:
+        """Keep the names that are regular files now, folder by folder."""
+        plan, some = self._plan, names[:MOST_ENTRIES]
+        if plan.names != some:
+            plan = _Plan.of(self._root, some, before=self._by_name())
+        files = [file for folder in plan.folders for file in _regular(self._root, folder)]
+        self._plan = plan
+        return self._same(files, is_cut=len(names) > MOST_ENTRIES)
+
+    def by_walk(self) -> Listing:
+        """Walk the folders that no rule ignores."""
+        walk = _Walk(self._root, before=self._by_name())
+        while walk.waiting and not walk.is_over:
+            walk.visit(walk.waiting.pop())
+        return self._same(walk.files, is_cut=walk.is_over)
+
+    def _by_name(self) -> Mapping[str, ListedFile]:
+        return {file.path.text: file for file in self._last.files}
+
+    def _same(self, files: list[ListedFile], *, is_cut: bool) -> Listing:
+        """The listing from before where it has these very files, else a new one."""
+        files.sort(key=_by_path)
+        last = self._last
+        is_same = len(files) == len(last.files) and all(map(is_, files, last.files))
+        if not is_same or is_cut != last.is_cut:
+            self._last = last = Listing(tuple(files), is_cut)
+        return last
 
 
-def list_by_walk(root: SafeRoot) -> Listing:
-    """Walk the folders that no rule ignores."""
-    walk = _Walk(root)
-    while walk.waiting and not walk.is_over:
-        walk.visit(walk.waiting.pop())
-    return Listing(tuple(sorted(walk.files, key=_by_path)), is_cut=walk.is_over)
+@dataclass(slots=True)
+class _Folder:
+    """A folder with the last parts of its names, and what stood there the last time."""
+
+    path: RelPath | None
+    seen: list[tuple[str, RelPath, ListedFile | None]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What names mean for a listing; they are the same at nearly every look."""
+
+    names: Sequence[str] = ()
+    folders: Sequence[_Folder] = ()
+
+    @classmethod
+    def of(cls, root: SafeRoot, names: Sequence[str], *, before: Mapping[str, ListedFile]) -> Self:
+        """Leave out names that are not listed; what was listed before needs no second look."""
+        folders: dict[str, _Folder] = {}
+        for name in dict.fromkeys(names):
+            known = before.get(name)
+            path = _citable(root, name) if known is None else known.path
+            if path is None:
+                continue
+            folder, _, last = name.rpartition("/")
+            if folder not in folders:
+                folders[folder] = _Folder(RelPath(folder) if folder else None)
+            folders[folder].seen.append((last, path, known))
+        return cls(names, tuple(folders.values()))
 
 
 class _Walk:
     """A walk under way: folders still to visit by name, so that no chain of them is held open."""
 
-    def __init__(self, root: SafeRoot) -> None:
-        self._root, self._rules = root, IgnoreRules()
+    def __init__(self, root: SafeRoot, *, before: Mapping[str, ListedFile]) -> None:
+        self._root, self._rules, self._before = root, IgnoreRules(), before
         self._seen, self._ends_at = 0, time.monotonic() + _LONGEST_WALK_S
         self.files: list[ListedFile] = []
         self.waiting = [""]
@@ -149,33 +203,50 @@ class _Walk:
         is_folder = entry.is_dir(follow_symlinks=False)
         if not is_folder and not entry.is_file(follow_symlinks=False):
             return
-        path = _citable(self._root, name)
+        known = self._before.get(name)
+        path = _citable(self._root, name) if known is None else known.path
         if path is None or self._rules.covers(name, is_folder=is_folder):
             return
         if is_folder:
             self.waiting.append(name)
         else:
-            self.files.append(ListedFile(path, signature_of(entry.stat(follow_symlinks=False))))
+            self.files.append(_listed(path, entry.stat(follow_symlinks=False), known))
 
 
-def _regular(root: SafeRoot, folder: str, lasts: Iterable[str]) -> Iterator[ListedFile]:
+def _regular(root: SafeRoot, folder: _Folder) -> Iterator[ListedFile]:
+    """The names of a folder that are regular files now."""
     try:
-        descriptor = root.open_folder(RelPath(folder) if folder else None)
-    except (OSError, OutsideWorkspace):
+        descriptor = root.open_folder(folder.path)
+    except OSError:
         return
     try:
-        for last in lasts:
-            path = _citable(root, f"{folder}/{last}" if folder else last)
-            if path is None:
-                continue
+        for at, (last, path, known) in enumerate(folder.seen):
             try:
                 status = os.stat(last, dir_fd=descriptor, follow_symlinks=False)
             except OSError:
                 continue
             if stat.S_ISREG(status.st_mode):
-                yield ListedFile(path, signature_of(status))
+                file = _listed(path, status, known)
+                if file is not known:
+                    folder.seen[at] = (last, path, file)
+                yield file
     finally:
         os.close(descriptor)
+
+
+def _listed(path: RelPath, status: os.stat_result, known: ListedFile | None) -> ListedFile:
+    """What was known of the file where it is as it was, compared without making anything."""
+    if known is not None:
+        before = known.signature
+        if (
+            status.st_ctime_ns == before.changed_ns
+            and status.st_mtime_ns == before.modified_ns
+            and status.st_size == before.size
+            and status.st_ino == before.inode
+            and status.st_dev == before.device
+        ):
+            return known
+    return ListedFile(path, signature_of(status))
 
 
 def _citable(root: SafeRoot, name: str) -> RelPath | None:

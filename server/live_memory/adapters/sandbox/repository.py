@@ -20,6 +20,7 @@ __all__ = [
     "PrivateGitDir",
     "Refused",
     "git_folders",
+    "kind_of",
     "locate",
     "named_work_tree",
     "resolved",
@@ -27,7 +28,6 @@ __all__ = [
 ]
 
 _LARGEST_POINTER = 64 * 1024
-_MOST_STORES = 5  # git itself follows five
 _HEAD = re.compile(rb"(?:ref: refs/[^\x00-\x20\x7f~^:?*\[\\]{1,1000}|[0-9a-f]{40}|[0-9a-f]{64})\n?")
 _SHA256 = re.compile(rb"^\s*objectformat\s*=\s*sha256\s*$", re.IGNORECASE | re.MULTILINE)
 _WORKTREE = re.compile(rb"^\s*worktree\s*=\s*(.+?)\s*$", re.IGNORECASE | re.MULTILINE)
@@ -57,13 +57,16 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class GitData:
-    """Where a repository's data lie; `objects_problem` says why its objects are not read."""
+    """Where a repository's data lie; `objects_problem` says why its objects are not read.
+
+    Nobody reads objects that nobody checked.
+    """
 
     own: str  # HEAD and index: `.git`, or that of a linked worktree or submodule
     common: str  # refs, objects and info
     head: bytes
     is_sha256: bool
-    objects_problem: str | None
+    objects_problem: str | None = "git history is refused: its object store was not checked"
 
     def must_have_objects(self) -> None:
         """Go on only where commits can be read.
@@ -76,7 +79,7 @@ class GitData:
 
 
 def locate(root: str) -> GitData:
-    """Find and check the git data of a work tree.
+    """Find and check the git data of a work tree, all but its objects.
 
     Raises:
         Refused: there is none, or it leads to data that does not name this work tree.
@@ -85,15 +88,14 @@ def locate(root: str) -> GitData:
     head = small_file(os.path.join(own, "HEAD"))
     if head is None or not _HEAD.fullmatch(head):
         raise Refused("git data is refused: HEAD is missing or malformed")
-    if _kind(os.path.join(common, "reftable")) is not None:
+    if kind_of(os.path.join(common, "reftable")) is not None:
         raise Refused("git history is not available: refs are stored as reftable")
     for folder in ("refs", "objects"):
-        kind = _kind(os.path.join(common, folder))
+        kind = kind_of(os.path.join(common, folder))
         if kind is None or not stat.S_ISDIR(kind):
             raise Refused(f"git data is refused: '{folder}' is no folder")
     config = small_file(os.path.join(common, "config")) or b""
-    objects_problem = _objects_problem(os.path.join(common, "objects"), root)
-    return GitData(own, common, head, bool(_SHA256.search(config)), objects_problem)
+    return GitData(own, common, head, bool(_SHA256.search(config)))
 
 
 def git_folders(root: str) -> tuple[str, str]:
@@ -103,11 +105,11 @@ def git_folders(root: str) -> tuple[str, str]:
         Refused: there is none, or it leads to data that does not name this work tree.
     """
     dot = os.path.join(root, ".git")
-    kind = _kind(dot)
+    kind = kind_of(dot)
     if kind is None:
         raise Refused("not a git work tree")
     if stat.S_ISDIR(kind):
-        if _kind(os.path.join(dot, "commondir")) is not None:
+        if kind_of(os.path.join(dot, "commondir")) is not None:
             raise Refused("git data is refused: '.git' leads to another repository")
         return dot, dot
     if stat.S_ISREG(kind):
@@ -205,50 +207,6 @@ def _refuse_strangers(folder: str) -> None:
         raise Refused("git data is refused: it belongs to another user")
 
 
-def _objects_problem(objects: str, root: str) -> str | None:
-    """Why an object store is not read: parts of it lie elsewhere."""
-    try:
-        for store in _stores(objects, root):
-            if any(entry.is_symlink() for entry in _store_entries(store)):
-                return "git history is refused: its object store holds links"
-    except Refused as problem:
-        return str(problem)
-    except OSError:
-        return "git history is refused: its object store cannot be read"
-    return None
-
-
-def _stores(objects: str, root: str) -> Iterator[str]:
-    """An object store and those it borrows from, each of which must lie in the workspace."""
-    waiting, seen = [objects], {objects}
-    while waiting:
-        store = waiting.pop()
-        yield store
-        alternates = os.path.join(store, "info", "alternates")
-        text = small_file(alternates)
-        if text is None and _kind(alternates) is not None:
-            raise Refused("git history is refused: its alternates cannot be read")
-        for line in (text or b"").splitlines():
-            if not line.strip() or line.startswith(b"#"):
-                continue
-            borrowed = resolved(store, line)
-            if not borrowed.startswith(root + "/") or len(seen) > _MOST_STORES:
-                raise Refused("git history is refused: it borrows objects from outside")
-            if borrowed not in seen:
-                seen.add(borrowed)
-                waiting.append(borrowed)
-
-
-def _store_entries(objects: str) -> Iterator[os.DirEntry[str]]:
-    """The entries of an object store and of its folders (`pack`, `info`, `00` to `ff`)."""
-    with os.scandir(objects) as folders:
-        for folder in folders:
-            yield folder
-            if folder.is_dir(follow_symlinks=False):
-                with os.scandir(folder.path) as entries:
-                    yield from entries
-
-
 def _shared_indexes(own: str) -> Iterator[str]:
     with suppress(OSError), os.scandir(own) as entries:
         for entry in entries:
@@ -256,7 +214,8 @@ def _shared_indexes(own: str) -> Iterator[str]:
                 yield entry.name
 
 
-def _kind(path: str) -> int | None:
+def kind_of(path: str) -> int | None:
+    """A name's mode, links not followed; nothing where there is no such name."""
     try:
         return os.lstat(path).st_mode
     except OSError:

@@ -49,6 +49,21 @@ class GitWorktrees:
             return [None] * len(paths)
         return await to_thread.run_sync(_holding, paths, beside, roots)
 
+    async def main(self, root: str) -> str | None:
+        """The main work tree of the repository that `root` is a linked work tree of."""
+        return await to_thread.run_sync(_main, root)
+
+
+def _main(root: str) -> str | None:
+    try:
+        common = git_folders(root)[1]
+        main = os.path.dirname(common) if os.path.basename(common) == ".git" else None
+        main = main or named_work_tree(common)
+        is_theirs = main is not None and main != root and git_folders(main)[1] == common
+    except Refused:  # no repository, or one that is not to be believed
+        return None
+    return main if is_theirs else None
+
 
 def _roots(root: str) -> Sequence[str]:
     """Of all work trees of the repository at `root`, the longest first."""

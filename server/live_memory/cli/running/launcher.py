@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from live_memory.cli.connection import Server, find
-from live_memory.cli.failure import ExitCode, Failure
+from live_memory.cli.failure import ExitCode, Failure, forget_trouble
 from live_memory.cli.running.lock import FileLock
 from live_memory.cli.running.mode import Mode
 from live_memory.cli.running.replacing import is_outdated, make_way
@@ -24,6 +24,8 @@ __all__ = ["LOG_NAME", "ensure_running", "log_tail"]
 
 LOG_NAME = "server.log"
 _LOCK_NAME = "start.lock"
+# How a line for a person begins, among those of the log.
+_SAID = "live-memory: "
 # What the host waits for its header helper is 10 s; reaching it would cost the session its memory.
 _WITHIN_S = 8.0
 _LOOK_EVERY_S = 0.05
@@ -51,6 +53,7 @@ def ensure_running(configuration: Configuration, *, within_s: float = _WITHIN_S)
             code=ExitCode.LOCKED,
             kind="locked",
         )
+    forget_trouble(settings.data_dir)
     return server
 
 
@@ -97,7 +100,8 @@ def _alone(configuration: Configuration, *, until: float) -> Server:
             return _start(configuration, until=until)
         except OSError as problem:
             raise InvalidRequest(
-                f"data folder '{settings.data_dir}' cannot be used: {problem.strerror}"
+                f"data folder '{settings.data_dir}' cannot be used ({problem.strerror}): make it "
+                "writable, or set another with `data_dir`"
             ) from problem
 
 
@@ -170,9 +174,12 @@ def _ended(settings: Settings, returncode: int) -> Failure:
     known = {ExitCode.REFUSED, ExitCode.LOCKED, ExitCode.STRANGER}
     code = ExitCode(returncode) if returncode in known else ExitCode.FAILED
     tail = log_tail(settings.data_dir)
+    said = [line for line in tail.splitlines() if line.startswith(_SAID)]
+    # The first line is all that a session's user is shown.
+    why = said[-1].removeprefix(_SAID) if said else f"it said nothing ({returncode})"
     return Failure(
-        f"the server ended at once ({returncode}). Its log '{settings.data_dir / LOG_NAME}' "
-        f"ends with:\n{tail}",
+        f"the server ended at once: {why}\n"
+        f"Its log '{settings.data_dir / LOG_NAME}' ends with:\n{tail}",
         code=code,
         kind=code.name.lower(),
     )
@@ -180,8 +187,8 @@ def _ended(settings: Settings, returncode: int) -> Failure:
 
 def _too_slow(data_dir: Path) -> Failure:
     return Failure(
-        f"the server did not come up in time. Its log '{data_dir / LOG_NAME}' ends with:\n"
-        f"{log_tail(data_dir)}",
+        "the server did not come up in time: try again, or see `live-memory doctor`\n"
+        f"Its log '{data_dir / LOG_NAME}' ends with:\n{log_tail(data_dir)}",
         code=ExitCode.UNREACHABLE,
         kind="timeout",
     )

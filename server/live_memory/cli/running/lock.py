@@ -34,7 +34,8 @@ class FileLock:
             self._descriptor = os.open(self._file, _FLAGS, 0o600)
         except OSError as problem:
             raise InvalidRequest(
-                f"lock file '{self._file}' cannot be opened: {problem.strerror}"
+                f"lock file '{self._file}' cannot be opened ({problem.strerror}): make its folder "
+                "writable, or set another with `data_dir`"
             ) from None
         return self
 

@@ -30,7 +30,7 @@ __all__ = [
 
 # Trigger high, compact low. A compaction moves the prompt's start and so loses the provider's
 # cache; equal marks would pay that at every question.
-COMPACT_AT, COMPACT_TO = 0.85, 0.60
+COMPACT_AT, COMPACT_TO = 0.85, 0.25
 # What was asked last is what is being worked on: its words stay, and no summary sees them.
 RECENT_QUESTIONS = 3
 # Lines that a prompt only names are read again for the summary. Measured on this repository.
@@ -65,7 +65,7 @@ def superseded(window: Window) -> frozenset[EntryNumber]:
     The newest entry of each file stays, so what is known of every file stays what it was.
     """
     newest = current_hashes(window)
-    later: dict[RelPath, list[Span]] = {}  # lines of the newest bytes that are there as text
+    later: dict[RelPath, list[Span]] = {}  # of the newest bytes
     found: set[EntryNumber] = set()
     for entry in reversed(window.entries):
         content = entry.content
@@ -74,7 +74,7 @@ def superseded(window: Window) -> frozenset[EntryNumber]:
         is_newest = content.path not in later
         spans = later.setdefault(content.path, [])
         if is_newest or not _is_replaced(content, newest, spans):
-            if isinstance(content, FileObserved) and content.text is not None:
+            if isinstance(content, FileObserved):
                 spans.append((content.start, content.end))
         else:
             found.add(entry.number)
@@ -120,8 +120,7 @@ def _is_replaced(
     """Whether an entry that is not its file's newest says nothing more."""
     if not isinstance(content, FileObserved) or content.sha != newest[content.path]:
         return True
-    is_shown = bool(later) and not missing([(content.start, content.end)], later)
-    return not content.is_quoted and is_shown
+    return bool(later) and not missing([(content.start, content.end)], later)
 
 
 def _coverable(window: Window, covered: set[EntryNumber]) -> list[Entry]:
@@ -140,7 +139,7 @@ def _coverable(window: Window, covered: set[EntryNumber]) -> list[Entry]:
 
 def _cost_of_reading(entry: Entry, size: int) -> int:
     content = entry.content
-    if isinstance(content, FileObserved) and not content.is_quoted:
+    if isinstance(content, FileObserved):
         return max(size, _TOKENS_A_LINE * (content.end - content.start + 1))
     return size
 

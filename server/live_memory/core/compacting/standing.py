@@ -160,13 +160,12 @@ def _holds(text: str, said: Stated, places: Sequence[Place], pages: Mapping[RelP
     """Whether the lines of the places, taken together, hold what the text states."""
     lines = [pages[place.path].lines[n] for place in places for n in _numbers(place)]
     # What a path says is no more than that a name is in it, so each word is a line of its own.
-    copy = [*lines, *(w for p in places for w in _path_words(p.path) if not w[0].isdigit())]
+    copy = [*lines, *(word for place in places for word in _path_words(place.path))]
     checked = check(_with_settings(text, f"{_COPY}:1-{len(copy)}"), {_COPY: copy})
     if any(c.status is not CitationStatus.VERIFIED for c in checked.citations):
         return False
     words = [frozenset(_WORD.findall(line)) for line in lines]
     there = {_plain(word) for each in words for word in each}
-    there.update(word for place in places for word in _path_words(place.path))
     if not all(_plain(number) in there for number in said.numbers):
         return False
     constants = {name for place in places for name in pages[place.path].constants}
@@ -201,8 +200,9 @@ def _numbers(place: Place) -> range:
 
 
 def _path_words(path: RelPath) -> Iterator[str]:
-    yield from _PATH_WORD.findall(path.text)
-    yield from _WORD.findall(path.text)
+    """What a path can name; a number in it is no value of anything."""
+    words = (*_PATH_WORD.findall(path.text), *_WORD.findall(path.text))
+    return (word for word in words if not word[0].isdigit())
 
 
 def _plain(number: str) -> str:

@@ -31,8 +31,10 @@ from live_memory.core.memory.window import Entry, Window
 from live_memory.core.tokens import estimate
 
 __all__ = [
+    "KNOWN",
     "LEDGER_SHARE",
     "Tail",
+    "brief",
     "entry_tokens",
     "instructions",
     "opening",
@@ -53,17 +55,23 @@ _HIGH, _LOW = 0.85, 0.60
 _MARKS = 2
 # A line's worth of text is not worth counting token by token.
 _SHORT, _CHARACTERS_A_TOKEN = 300, 3
+# An entry that no prompt shows is 200 bytes of memory; some thousand of them are enough.
+_UNSHOWN_TOKENS = 10
+# A token in the tail costs as much as ten that stand in the window.
+_BRIEF_TOKENS = 350
+# What stands before the facts that were found for a question.
+KNOWN = "\n\nKnown from earlier work:\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Tail:
     """What is new with each question: what was found for it, what changed, what is left to use.
 
-    `places` are shown among the entries already.
+    `lines` are the best places' own, under headers of their own.
     """
 
     evidence: str
-    places: tuple[str, ...]
+    lines: str
     changed: tuple[str, ...]
     seconds_left: int
     answer_tokens: int
@@ -116,15 +124,27 @@ def window_text(window: Window, *, start: PromptStart, budget_tokens: int) -> tu
     return (Block(ledger, is_cache_end=last < 0), *entries)
 
 
+def brief(evidence: str) -> str:
+    """Evidence for a tail: the finding and the facts; its places are among the entries."""
+    finding, mark, known = evidence.partition(KNOWN)
+    lines = finding.splitlines(keepends=True)
+    kept, room = "", _BRIEF_TOKENS
+    for line in lines:
+        room -= estimate(line)
+        if room < 0:
+            break
+        kept += line
+    return kept.rstrip() + mark + known
+
+
 def opening(
     window: Window, question: Question, tail: Tail, *, start: PromptStart, budget_tokens: int
 ) -> UserTurn:
     """The first turn: what is known, then the question with what was found for it."""
     changed = "".join(f"- {one_line(path)}\n" for path in tail.changed)
-    places = "".join(f"- {one_line(place)}\n" for place in tail.places)
     volatile = (
         f"=== evidence found for the question just now\n{quoted(tail.evidence)}"
-        + (f"=== lines above that the question is about\n{places}" if places else "")
+        + tail.lines
         + (f"=== changed since they were shown above\n{changed}" if changed else "")
         + f"=== question\n{quoted(question.text)}"
         f"=== limits\nAnswer within {tail.answer_tokens} tokens. "
@@ -155,8 +175,10 @@ def window_tokens(window: Window) -> int:
 
 
 def entry_tokens(entry: Entry) -> int:
-    """About how many tokens an entry takes in a prompt."""
+    """About how many tokens an entry takes in a prompt; what takes none still takes memory."""
     text = render_entry(entry)
+    if not text:
+        return _UNSHOWN_TOKENS
     return len(text) // _CHARACTERS_A_TOKEN + 1 if len(text) <= _SHORT else _tokens(text)
 
 
@@ -217,4 +239,5 @@ def _pieces(entries: Sequence[Entry], ends: Sequence[EntryNumber]) -> list[str]:
     """The entries' text, cut where an earlier prompt ended."""
     piece_of = (bisect_right(ends, entry.number) for entry in entries)
     texts = zip(piece_of, map(render_entry, entries), strict=True)
-    return ["".join(text for _, text in piece) for _, piece in groupby(texts, key=itemgetter(0))]
+    pieces = ("".join(text for _, text in one) for _, one in groupby(texts, key=itemgetter(0)))
+    return [piece for piece in pieces if piece]

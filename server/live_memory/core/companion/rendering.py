@@ -22,23 +22,18 @@ from live_memory.core.values import Origin
 
 __all__ = ["numbered", "one_line", "quoted", "render_entry", "render_fact"]
 
-# What is named only: its lines are read again when a question needs them.
-_SEEN = {
-    Origin.READ: "the agent read",
-    Origin.EDIT: "the agent changed",
-    Origin.TOOL: "you read, before a restart,",
-    Origin.DISK: "changed, before a restart,",
-    Origin.NOTICED: "changed",
-}
+# A change makes what is said above of older bytes old. A look says nothing that a question needs:
+# its lines are looked up again for the question, and nothing is paid for it in every prompt.
+_CHANGES = frozenset({Origin.EDIT, Origin.DISK})
 
 
 def render_entry(entry: Entry) -> str:
-    """The entry's text, ending in a line feed."""
+    """The entry's text, ending in a line feed; nothing for a look at a file."""
     content = entry.content
     match content:
-        case FileObserved():
-            return _observed(content)
-        case FileChanged():
+        case FileObserved() if content.origin not in _CHANGES:
+            return ""
+        case FileObserved() | FileChanged():
             return (
                 f"=== changed {one_line(content.path.text)} (version {content.sha.hex[:8]}): "
                 "what is shown above of other versions is old\n"
@@ -60,17 +55,6 @@ def render_entry(entry: Entry) -> str:
             )
         case _:
             assert_never(content)
-
-
-def _observed(seen: FileObserved) -> str:
-    name = f"{one_line(seen.path.text)} (version {seen.sha.hex[:8]})"
-    if seen.end < seen.start:
-        return f"=== file {name}, empty\n"
-    shown = f"lines {seen.start}-{seen.end} of {seen.total}"
-    if seen.is_quoted and seen.text is not None:
-        lines = lines_of(seen.text.text + "\n")
-        return f"=== file {name}, {shown}\n{numbered(lines, start=seen.start)}"
-    return f"=== {_SEEN[seen.origin]} {name}, {shown}\n"
 
 
 def render_fact(fact: Fact) -> str:

@@ -4,7 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import mul
+from functools import lru_cache
 
 from live_memory.core.evidence.places import Terms
 from live_memory.core.evidence.shapes import is_code
@@ -76,13 +76,22 @@ class Leaning:
 
 def unit_scores(collection: Collection, postings: Iterable[Posting]) -> Mapping[int, float]:
     """Okapi BM25: add up what the words of a question are worth in each unit."""
-    scores: dict[int, float] = defaultdict(float)
+    scores: dict[int, float] = {}
     lengths = collection.lengths
     steady, per_length = _K1 * (1 - _B), _K1 * _B / max(1.0, collection.mean_length)
     for posting in postings:
         rarity = worth(collection, posting) * (_K1 + 1)
-        for unit, count in zip(posting.units, posting.counts, strict=True):
-            scores[unit] += rarity * count / (count + steady + per_length * lengths[unit])
+        each = (
+            rarity * count / (count + steady + per_length * length)
+            for count, length in zip(
+                posting.counts, map(lengths.__getitem__, posting.units), strict=True
+            )
+        )
+        if not scores:
+            scores = dict(zip(posting.units, each, strict=True))
+            continue
+        for unit, value in zip(posting.units, each, strict=True):
+            scores[unit] = scores.get(unit, 0.0) + value
     return scores
 
 
@@ -115,26 +124,38 @@ def leaning_of(terms: Terms) -> Leaning:
 def file_scores(values: Mapping[int, float], owners: Sequence[int]) -> dict[int, float]:
     """Add up the best places of each file."""
     best: dict[int, list[float]] = defaultdict(list)
-    for unit, value in values.items():
-        best[owners[unit]].append(value)
+    for file, value in zip(map(owners.__getitem__, values), values.values(), strict=True):
+        best[file].append(value)
+    first, second, third = _PLACES
     totals = {}
     for file, scores in best.items():
         scores.sort(reverse=True)
-        totals[file] = sum(map(mul, _PLACES, scores))
+        total = first * scores[0]
+        if len(scores) > 1:
+            total += second * scores[1]
+        if len(scores) > 2:
+            total += third * scores[2]
+        totals[file] = total
     return totals
 
 
 def factor(path: RelPath, leaning: Leaning) -> float:
     """How far what a file is, and its name, speak for or against it."""
-    value = 1.0
-    if not leaning.is_on_tests and is_test(path):
-        value *= _TEST_FACTOR
-    if not is_code(path):
-        value *= _PROSE_FACTOR
-    if any(f"/{path}".endswith(f"/{named.lstrip('./')}") for named in leaning.paths):
+    of_a_test, of_a_kind, own = _nature(path)
+    value = of_a_kind if leaning.is_on_tests else of_a_test * of_a_kind
+    if leaning.paths and any(f"/{path}".endswith(f"/{n.lstrip('./')}") for n in leaning.paths):
         value *= _NAMED_FACTOR
-    own = set(tokens(path.name.partition(".")[0]))
-    return value * (1 + _BASENAME_BONUS * len(own & leaning.words) / max(1, len(own)))
+    shared = sum(map(leaning.words.__contains__, own))
+    return value * (1 + _BASENAME_BONUS * shared / max(1, len(own)))
+
+
+# A question on what nearly every file says asks for as many: some ten megabytes.
+@lru_cache(32_768)
+def _nature(path: RelPath) -> tuple[float, float, tuple[str, ...]]:
+    """The factors for being a test and for what it holds, and the words of its name."""
+    words = tuple(set(tokens(path.name.partition(".")[0])))
+    of_a_test = _TEST_FACTOR if is_test(path) else 1.0
+    return of_a_test, 1.0 if is_code(path) else _PROSE_FACTOR, words
 
 
 def most_factor(leaning: Leaning) -> float:

@@ -5,7 +5,6 @@ from typing import NewType
 
 from live_memory.core.asking.answer import Answer, Question
 from live_memory.core.memory.ledger import Fact, FactId
-from live_memory.core.reading.observation import RedactedText
 from live_memory.core.values import ContentHash, Instant, Origin, RelPath
 
 __all__ = [
@@ -28,8 +27,8 @@ EntryNumber = NewType("EntryNumber", int)
 class FileObserved:
     """Lines `start` to `end` of a file's `total` were seen, when its bytes had this hash.
 
-    `text` holds these lines; it is `None` after a restart, until the bytes are read again.
-    An empty file has `start` 1, `end` 0.
+    The lines themselves are not kept: whoever needs them opens the file again. An empty file has
+    `start` 1, `end` 0.
     """
 
     path: RelPath
@@ -37,18 +36,8 @@ class FileObserved:
     start: int
     end: int
     total: int
-    text: RedactedText | None
     origin: Origin
     at: Instant
-
-    @property
-    def is_quoted(self) -> bool:
-        """Whether prompts show its lines; what an agent only saw is named, not shown.
-
-        The window is memory and the prompt is money: what a question needs of a file is looked up
-        for the question (benchmark/results/economics.md).
-        """
-        return self.origin in (Origin.TOOL, Origin.DISK) and self.text is not None
 
 
 @dataclass(frozen=True, slots=True)

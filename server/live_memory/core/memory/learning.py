@@ -19,8 +19,6 @@ _SHOWN_WHOLE = 3_000
 _SURELY_MORE = 50_000
 # A host shows at most so much at once (Claude Code cuts a Read there); the rest was not seen.
 _MOST_SEEN = 25_000
-# What one entry holds: some thousand lines of code. Longer looks become several.
-_MOST_TOKENS = 10_000
 # Looks closer together than this read better as one.
 _GAP = 2
 
@@ -54,11 +52,9 @@ def learned(look: Look, shown: Shown | None, *, now: Instant) -> tuple[MemoryEve
     total = len(look.seen.lines)
     if total == 0 and is_new and (spans or look.notice.is_edited or look.notice.views):
         return (_observed(look.seen, (1, 0), origin, now),)
-    news = tuple(
-        _observed(look.seen, piece, origin, now)
-        for span in missing(spans, in_view)
-        for piece in _pieces(look.seen, span)
-    )
+    news = tuple(_observed(look.seen, span, origin, now) for span in missing(spans, in_view))
+    if news and is_new and shown is not None and origin is Origin.READ:
+        return (changed, *news)  # what rests on the old bytes steps back in prompts too
     if news or not is_new:
         return news
     return (changed,) if shown is not None or look.notice.is_edited else ()
@@ -70,8 +66,7 @@ def _wanted(
     """The lines to show, and how they came to be known; `before` is what was shown of old bytes."""
     total = len(seen.lines)
     spans = [*_views(notice, seen)]
-    touched = Origin.DISK if before is not None and before.is_quoted else Origin.NOTICED
-    origin = Origin.EDIT if notice.is_edited else Origin.READ if notice.views else touched
+    origin = Origin.EDIT if notice.is_edited else Origin.READ if notice.views else Origin.DISK
     if notice.is_edited or (before is not None and not notice.views):
         if len(seen.text.text) < _SURELY_MORE and estimate(seen.text.text) <= _SHOWN_WHOLE:
             spans.append((1, total))
@@ -88,14 +83,6 @@ def _views(notice: Notice, seen: Observation) -> Iterator[Span]:
             yield lines[0], _end_within(seen, (lines[0], lines[-1]), _MOST_SEEN)
 
 
-def _pieces(seen: Observation, span: Span) -> Iterator[Span]:
-    start, end = span
-    while start <= end:
-        last = _end_within(seen, (start, end), _MOST_TOKENS)
-        yield start, last
-        start = last + 1
-
-
 def _end_within(seen: Observation, span: Span, most: int) -> int:
     """The last line up to which a span has about so many tokens; one line at least."""
     start, end = span
@@ -109,5 +96,4 @@ def _end_within(seen: Observation, span: Span, most: int) -> int:
 
 def _observed(seen: Observation, span: Span, origin: Origin, now: Instant) -> FileObserved:
     start, end = span
-    text = seen.excerpt(start, end - start + 1)
-    return FileObserved(seen.path, seen.sha, start, end, len(seen.lines), text, origin, now)
+    return FileObserved(seen.path, seen.sha, start, end, len(seen.lines), origin, now)

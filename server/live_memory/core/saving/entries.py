@@ -88,7 +88,7 @@ def _entries(form: Form, key: str) -> frozenset[EntryNumber]:
 
 def _content_form(content: EntryContent) -> dict[str, object]:
     match content:
-        case FileObserved(path, sha, start, end, total, _, origin, at):
+        case FileObserved(path, sha, start, end, total, origin, at):
             return {
                 "kind": "observed",
                 "path": path.text,
@@ -125,5 +125,5 @@ def _content(form: Form) -> EntryContent:
     if kind == "observed":
         start, end, total = numbers(form, "lines", 3)
         origin = Origin(get(form, "origin", str))
-        return FileObserved(path, sha, start, end, total, None, origin, at)
+        return FileObserved(path, sha, start, end, total, origin, at)
     raise SnapshotUnreadable(f"unknown kind of entry {kind!r}")

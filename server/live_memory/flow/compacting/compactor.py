@@ -28,12 +28,12 @@ __all__ = ["Compactor", "LastCompaction"]
 _QUIET_S = 0.5
 # So many entries are looked at faster than a thread is found for it.
 _FEW = 100
-# What one summary is made of: a cheap model reads this well, and a thread holds it easily.
-_MOST_INPUT = 20_000
+# Lines that are opened for one compaction, in tokens: some thirteen thousand lines.
+_MOST_INPUT = 200_000
 # A model summarises when this many questions were answered since it last did; what overflows in
 # between becomes facts by rule. So learning costs nothing however much is read, and summaries stay
 # a small share of what questions cost (benchmark/results/economics.md).
-_QUESTIONS_A_SUMMARY = 8
+_QUESTIONS_A_SUMMARY = 12
 # After a failure no model is asked for this long, doubled each time; what overflows meanwhile
 # becomes facts by rule.
 _PAUSE_S, _LONGEST_PAUSE_S = 60.0, 3_600.0
@@ -140,8 +140,7 @@ class Compactor:
             entry.number: self._sizes.get(entry.number) or entry_tokens(entry)
             for entry in window.entries
         }
-        most = min(_MOST_INPUT, budget)
-        return self._sizes, plan(window, self._sizes, budget=budget, most_input=most)
+        return self._sizes, plan(window, self._sizes, budget=budget, most_input=_MOST_INPUT)
 
     def _may_ask(self, window: Window) -> bool:
         rested = anyio.current_time() >= self._not_before

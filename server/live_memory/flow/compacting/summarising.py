@@ -25,6 +25,7 @@ from live_memory.core.reading.admission import observe
 from live_memory.core.reading.lookup import LogQuery
 from live_memory.core.reading.observation import FileRead, Observation, Skipped
 from live_memory.core.reading.redaction import Redactor
+from live_memory.core.tokens import estimate
 from live_memory.core.values import RelPath, StatSignature
 from live_memory.flow.models.lending import Companion
 from live_memory.flow.models.metering import Meter
@@ -32,8 +33,11 @@ from live_memory.ports import Clock, EvidenceIndex, Sandbox
 
 __all__ = ["Summariser"]
 
-# A summary of some 60 sentences takes a cheap model half a minute.
-_TIMEOUT_S, _MOST_FACTS = 120.0, 60
+# What a model writes costs five times what it reads, so few facts and the best ones; a summary
+# takes a cheap model some ten seconds.
+_TIMEOUT_S, _MOST_FACTS = 120.0, 20
+# What a model reads for them, in tokens; the rest becomes facts by rule.
+_MOST_READ = 8_000
 # Facts whose source changed are stated anew along the way: so many at a time, from the lines
 # around where they stood.
 _MOST_DOUBTFUL, _AROUND = 20, 15
@@ -69,10 +73,10 @@ class Summariser:
         """
         doubtful = [f for f in window.ledger.facts if f.is_stale and f.origin is FactOrigin.SUMMARY]
         doubtful = doubtful[-_MOST_DOUBTFUL:]
-        sources = await self._sources(planned, doubtful, indexed=None)
-        request = summary_request(
-            list(sources.values()), planned.answers, doubtful, most_facts=_MOST_FACTS
-        )
+        known = await self._index().known()
+        sources = await self._sources(planned, doubtful, indexed=known)
+        shown, rest = _divided(sources, planned.answers)
+        request = summary_request(shown, planned.answers, doubtful, most_facts=_MOST_FACTS)
         meter = Meter(companion.model, companion.purse)
         with anyio.move_on_after(_TIMEOUT_S):
             async with meter.conversation() as model:
@@ -84,17 +88,28 @@ class Summariser:
             # What nothing stands on is no summary: these entries stay until one is.
             if sources and not judged.facts and judged.rejected >= len(proposed):
                 raise ModelUnreachable("the model's summary states nothing that its sources hold")
-            return Compacted(planned.covers, judged.facts, rejected=judged.rejected)
+            by_rule = await self._ruled(rest, sources, planned, window)
+            facts = (*judged.facts, *by_rule)
+            return Compacted(planned.covers, facts, rejected=judged.rejected)
         raise ModelTimedOut("the model did not summarise in time")
 
     async def by_rule(self, planned: CompactionPlan, window: Window) -> Compacted:
         """Keep what the outline of the covered lines says."""
         known = await self._index().known()
         sources = await self._sources(planned, (), indexed=known)
-        outlines = {path: await self._index().outline(path) for path in sources}
-        proposed = await anyio.to_thread.run_sync(facts_by_rule, list(sources.values()), outlines)
-        judged = await self._judged(proposed, sources, planned, window, FactOrigin.RULE)
-        return Compacted(planned.covers, judged.facts)
+        facts = await self._ruled([*sources.values()], sources, planned, window)
+        return Compacted(planned.covers, facts)
+
+    async def _ruled(
+        self,
+        chosen: Sequence[SourceText],
+        sources: dict[RelPath, SourceText],
+        planned: CompactionPlan,
+        window: Window,
+    ) -> tuple[Fact, ...]:
+        outlines = {each.path: await self._index().outline(each.path) for each in chosen}
+        proposed = await anyio.to_thread.run_sync(facts_by_rule, chosen, outlines)
+        return (await self._judged(proposed, sources, planned, window, FactOrigin.RULE)).facts
 
     async def _judged(
         self,
@@ -124,12 +139,11 @@ class Summariser:
         planned: CompactionPlan,
         doubtful: Sequence[Fact],
         *,
-        indexed: Mapping[RelPath, StatSignature] | None,
+        indexed: Mapping[RelPath, StatSignature],
     ) -> dict[RelPath, SourceText]:
         """The current lines of what the plan covers, of what answers cite, and around old facts.
 
-        Where it matters what is `indexed`, the rest is indexed on the way: nobody may have asked
-        about these files yet.
+        What is not `indexed` yet is on the way: nobody may have asked about these files.
         """
         wanted: dict[RelPath, list[Span]] = {view.path: [*view.spans] for view in planned.views}
         for path, span in (*_cited(planned.answers), *_around(doubtful)):
@@ -142,7 +156,7 @@ class Summariser:
                 [p.text for p in batch], max_bytes=self._max_file_bytes
             )
             seen = await anyio.to_thread.run_sync(self._observed, reads)
-            new = [s for s in seen if indexed is not None and indexed.get(s.path) != s.signature]
+            new = [each for each in seen if indexed.get(each.path) != each.signature]
             if new:
                 await self._index().update(new, textless={}, gone=())
             for each in seen:
@@ -152,6 +166,24 @@ class Summariser:
     def _observed(self, reads: Sequence[FileRead | Skipped]) -> list[Observation]:
         whole = (observe(r, redactor=self._redactor) for r in reads if isinstance(r, FileRead))
         return [each for each in whole if isinstance(each, Observation)]
+
+
+def _divided(
+    sources: Mapping[RelPath, SourceText], answers: Sequence[QuestionAnswered]
+) -> tuple[list[SourceText], list[SourceText]]:
+    """What a model reads, what answers cite before the rest, and what is left for rules."""
+    cited = {path for path, _ in _cited(answers)}
+    shown: list[SourceText] = []
+    rest: list[SourceText] = []
+    room = _MOST_READ
+    for source in sorted(sources.values(), key=lambda each: each.path not in cited):
+        cost = estimate("\n".join(source.lines.values()))
+        if cost <= room:
+            room -= cost
+            shown.append(source)
+        else:
+            rest.append(source)
+    return shown, rest
 
 
 def _shown(seen: Observation, spans: Iterable[Span]) -> SourceText:

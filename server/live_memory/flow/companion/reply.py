@@ -11,7 +11,7 @@ from types import MappingProxyType
 import anyio
 
 from live_memory.core.asking.answer import Answer, Mode, Question, Usage
-from live_memory.core.companion.prompt import Tail, opening, stable, window_tokens
+from live_memory.core.companion.prompt import Tail, brief, opening, stable, window_tokens
 from live_memory.core.companion.talk import Talk
 from live_memory.core.companion.tools import SPECS
 from live_memory.core.errors import (
@@ -21,12 +21,12 @@ from live_memory.core.errors import (
     ModelUnavailable,
     PromptTooLong,
 )
-from live_memory.core.evidence.places import Place
-from live_memory.core.memory.coverage import missing, note, quoted
-from live_memory.core.memory.window import Window, current_hashes
+from live_memory.core.evidence.head_start import viewed_in
+from live_memory.core.memory.coverage import in_view, missing, note
+from live_memory.core.memory.window import Window, current_hashes, questions
 from live_memory.core.values import ContentHash, RelPath
+from live_memory.flow.answer_from_evidence import head_start
 from live_memory.flow.companion.consult import Draft, consult
-from live_memory.flow.companion.preparing import prepared
 from live_memory.flow.companion.single_shot import answer_once
 from live_memory.flow.companion.toolbox import Seen, Toolbox
 from live_memory.flow.companion.verify import Verified, verify
@@ -40,6 +40,8 @@ __all__ = ["Consultation"]
 # The companion is told to conclude when this share of its time is left, at least so many seconds:
 # a cheap model writes a default answer in five to ten.
 _CONCLUDE_SHARE, _CONCLUDE_S = 0.2, 2.5
+# Whole definitions of the best places, in tokens (benchmark/results/economics.md).
+_LINES_TOKENS = 3_000
 # Reasoning models think before they write, and what they think counts as output.
 _OUTPUT_ROOM = 2
 _SUBSCRIPTION = (
@@ -72,7 +74,7 @@ class Consultation:
         self._recipe = recipe
         self._deadline = deadline
         self._progress = progress
-        self._places: Sequence[Place] = ()
+        self._lines = ""
         self._tree = ""
         self._meter = Meter(companion.model, companion.purse)
         self._tools = Toolbox(
@@ -121,16 +123,20 @@ class Consultation:
         return answer
 
     async def _prepare(self) -> None:
-        """Have what the question needs in view; without it the evidence text has to do."""
+        """Look up what the question needs; without it the evidence text has to do."""
+        memory = self._memory
         try:
-            self._places = await prepared(
-                self._memory,
+            start = await head_start(
                 self._question,
-                clock=self._companion.clock,
-                budget_tokens=self._companion.window_tokens,
+                shelf=memory.indexer.shelf,
+                index=memory.index,
+                past=questions(memory.window),
+                viewed=viewed_in(memory.window),
+                budget_tokens=_LINES_TOKENS,
             )
         except LiveMemoryError:
-            self._places = ()
+            return
+        self._lines = start.text
 
     async def _draft(self) -> tuple[Mode, Draft]:
         if self._meter.abilities.has_tools:
@@ -157,8 +163,8 @@ class Consultation:
         if limit_tokens is not None:
             budget = min(budget, limit_tokens) // 2
         tail = Tail(
-            self._evidence.text,
-            tuple(str(place) for place in self._places),
+            brief(self._evidence.text),
+            self._lines,
             self._changed,
             seconds_left=int(self._deadline - anyio.current_time()),
             answer_tokens=self._question.budget.answer_tokens,
@@ -208,7 +214,7 @@ class Consultation:
 
     async def _keep_what_was_seen(self) -> None:
         """Put what the tools showed into the window, unless it is there, or other bytes are."""
-        shown = quoted(self._memory.window, first=self._memory.prompt.first)
+        shown = in_view(self._memory.window)
         for seen in self._tools.seen:
             event = seen.event
             known = shown.get(event.path)

@@ -122,8 +122,8 @@ class Toolbox:
         first, count = request.number("first_line"), request.number("lines")
         shown = seen.lines[first - 1 : first - 1 + count]
         last, total = first + len(shown) - 1, len(seen.lines)
-        text, now = seen.excerpt(first, count), self.clock.now()
-        event = FileObserved(seen.path, seen.sha, first, last, total, text, Origin.TOOL, now)
+        now = self.clock.now()
+        event = FileObserved(seen.path, seen.sha, first, last, total, Origin.TOOL, now)
         self.seen.append(Seen(event, since))
         cut = ", only its head is known" if seen.is_clipped else ""
         return f"{seen.path} lines {first}-{last} of {total}{cut}\n" + numbered(shown, start=first)

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+import anyio.to_thread
+
 from live_memory.core.errors import LiveMemoryError, OutsideWorkspace
 from live_memory.core.hosts.events import Cut
 from live_memory.core.hosts.notices import Notice
@@ -21,6 +23,8 @@ __all__ = ["Finder"]
 _MOST_FILES = 20
 _MOST_MATCHES = 200
 _MOST_IGNORED = 1_000
+# Names that were looked at for secrets: 0.1 ms each, and agents come back to their files.
+_MOST_SCREENED = 4_096
 
 
 class Finder:
@@ -40,11 +44,13 @@ class Finder:
         self._redactor = redactor
         self._listed: frozenset[RelPath] = frozenset()
         self._ignored: set[RelPath] = set()
+        self._is_secret: dict[str, bool] = {}
 
     async def files(self, notices: Sequence[Notice]) -> dict[RelPath, Notice]:
         """The names that notices are about, each once; what lies elsewhere is left out."""
         found: dict[RelPath, Notice] = {}
         names = await self._names([n.path for n in notices])
+        await self._screen(names)
         for notice, name in zip(notices, names, strict=True):
             for one in await self._expanded(name) if notice.is_glob else (name,):
                 path = self._admitted(one)
@@ -99,7 +105,22 @@ class Finder:
         if path in self._ignored or refusal_of_name(path) is not None:
             return None
         # A name can be a secret too, and names are kept on disk.
-        return None if self._redactor.redact(path.text).count else path
+        is_secret = self._is_secret.get(path.text)
+        if is_secret is None:
+            is_secret = self._holds_secret(path.text)
+        return None if is_secret else path
+
+    async def _screen(self, names: Sequence[str | None]) -> None:
+        """Look at new names in a thread: a batch of them would hold up the loop for 3 ms."""
+        new = [name for name in names if name and name not in self._is_secret]
+        if new:
+            found = await anyio.to_thread.run_sync(lambda: [*map(self._holds_secret, new)])
+            if len(self._is_secret) + len(new) > _MOST_SCREENED:
+                self._is_secret.clear()
+            self._is_secret.update(zip(new, found, strict=True))
+
+    def _holds_secret(self, name: str) -> bool:
+        return self._redactor.redact(name).count > 0
 
     async def _expanded(self, glob: str | None) -> Sequence[str]:
         if not glob:

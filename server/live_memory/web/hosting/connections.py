@@ -47,7 +47,8 @@ class GuardedProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start waiting for a request; whoever has waited longest makes room."""
-        super().connection_made(Joined(transport, self.loop))
+        self._joined = Joined(transport)
+        super().connection_made(self._joined)
         self._expect_head()
         others = (c for c in self.connections if isinstance(c, GuardedProtocol))
         waiting = [(c._waiting_since, c) for c in others if c._waiting_since is not None]
@@ -77,6 +78,7 @@ class GuardedProtocol(H11Protocol):
 
     def on_response_complete(self) -> None:
         """The connection is idle again: it may be the one to make room."""
+        self._joined.flush()
         super().on_response_complete()
         if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
             self._waiting_since = self.loop.time()

@@ -1,6 +1,6 @@
-"""One packet for what one turn of the loop writes: the head of a reply and its body travel together.
+"""One packet for the head of a reply and its body.
 
-The server library writes them one by one, and each is a call of the system and wakes the client.
+The server library writes them one by one: each is a call of the system, and wakes the client.
 """
 
 import asyncio
@@ -8,51 +8,50 @@ from collections.abc import Iterable
 
 __all__ = ["Joined"]
 
-# More than this is not held back: what the loop keeps for slow clients is bounded further down.
-_MOST_BYTES = 64 * 1024
+Data = bytes | bytearray | memoryview
 
 
 class Joined(asyncio.Transport):
-    """A connection's transport that sends at the end of the turn, and always before it closes."""
+    """A connection's transport that keeps a head which announces a body for the moment of that."""
 
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, transport: asyncio.Transport) -> None:
         super().__init__()
         self._transport = transport
-        self._loop = loop
-        self._parts: list[bytes | bytearray | memoryview] = []
-        self._size = 0
+        self._head = b""
 
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Send with what else is written now."""
-        if not data:
+    def write(self, data: Data) -> None:
+        """Send, together with the head that waits."""
+        if self._head:
+            data, self._head = self._head + data, b""
+        elif isinstance(data, bytes) and _announces_body(data):
+            self._head = data
             return
-        if not self._parts:
-            self._loop.call_soon(self._send)
-        self._parts.append(data)
-        self._size += len(data)
-        if self._size > _MOST_BYTES:
-            self._send()
+        self._transport.write(data)
 
-    def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview]) -> None:
-        """Send each with what else is written now."""
+    def writelines(self, list_of_data: Iterable[Data]) -> None:
+        """Send each."""
         for data in list_of_data:
             self.write(data)
 
+    def flush(self) -> None:
+        """Send a head whose body is empty."""
+        head, self._head = self._head, b""
+        if head:
+            self._transport.write(head)
+
     def close(self) -> None:
         """Send what is left, then close."""
-        self._send()
+        self.flush()
         self._transport.close()
 
     def abort(self) -> None:
         """Close at once; what is left is lost."""
-        self._parts.clear()
         self._transport.abort()
 
     def is_closing(self) -> bool:
         """Whether it is closed or about to be."""
         return self._transport.is_closing()
 
-    # The type of what a name stands for is the library's, which is any.
     def get_extra_info(self, name: str, default: object = None) -> object:
         """What the transport knows of itself."""
         return self._transport.get_extra_info(name, default)
@@ -65,7 +64,7 @@ class Joined(asyncio.Transport):
         """Take what comes again."""
         self._transport.resume_reading()
 
-    def _send(self) -> None:
-        parts, self._parts, self._size = self._parts, [], 0
-        if parts and not self._transport.is_closing():
-            self._transport.write(b"".join(parts))
+
+def _announces_body(data: bytes) -> bool:
+    """Whether it is a head after which a body of known length follows at once, not a stream."""
+    return data.startswith(b"HTTP/1.1 ") and b"\r\ncontent-length:" in data.lower()

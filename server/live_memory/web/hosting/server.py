@@ -83,7 +83,11 @@ _NEVER = Leaving()
 
 
 async def host_app(app: App, listener: socket.socket, *, leaving: Leaving = _NEVER) -> int:
-    """Serve until told to stop, or until nobody speaks any more; returns the exit code."""
+    """Serve until told to stop, or until nobody speaks any more; returns the exit code.
+
+    Raises:
+        InvalidRequest: what is to be served cannot be built.
+    """
     server = server_for(app)
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async with anyio.create_task_group() as tasks:
@@ -93,6 +97,8 @@ async def host_app(app: App, listener: socket.socket, *, leaving: Leaving = _NEV
                 tasks.start_soon(_stop_when_quiet, app, server, leaving)
             await server.serve(sockets=[listener])
             tasks.cancel_scope.cancel()
+    if app.refused is not None:
+        raise app.refused
     return 1 if server.lifespan.error_occurred else 0
 
 

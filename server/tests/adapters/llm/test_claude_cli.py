@@ -359,9 +359,9 @@ async def test_a_talk_goes_on_in_a_new_client_that_is_told_what_happened(tmp_pat
     assert second.turn.text == "It is so."
     told = client.said()[-1]
     assert told.startswith("Why?")
-    assert "     | Let me see.\n" in told
-    assert '     | Read {"path": "a"}\n' in told
-    assert told.count("     | text of a\n") == 2
+    assert "|Let me see.\n" in told
+    assert '|Read {"path": "a"}\n' in told
+    assert told.count("|text of a\n") == 2
 
 
 async def test_an_endpoint_that_was_busy_is_asked_again_in_the_same_conversation(

@@ -72,6 +72,10 @@ def test_a_newer_answer_counts_more_and_one_that_found_nothing_does_not() -> Non
     assert front_of(ledger, [_answer((B, 1)), _answer((A, 1))], budget_tokens=HUGE)[0] == "a"
     nothing = _answer((A, 1), status=CitationStatus.UNSUPPORTED)
     assert front_of(ledger, [_answer((B, 1)), nothing], budget_tokens=HUGE)[0] == "b"
+    # Lines before and after those of a fact are none of its own.
+    for line in (2, 5):
+        beside = Ledger((_fact("a", start=3), _fact("b", path=B)))
+        assert front_of(beside, [_answer((B, 1)), _answer((A, line))], budget_tokens=HUGE)[0] == "b"
     # One answer is one use, however often it cites the lines.
     thrice = _answer((A, 1), (A, 2), (A, 1))
     assert front_of(ledger, [thrice, _answer((B, 1))], budget_tokens=HUGE)[0] == "b"
@@ -92,23 +96,27 @@ def test_the_front_is_current_fits_and_grows_with_its_budget(
 
 
 def test_what_fits_exactly_is_chosen_and_what_is_a_token_too_long_is_not() -> None:
-    ledger = Ledger((_fact("a", "`x` is 3."), _fact("b", "`x` is 4.")))
+    ledger = Ledger((_fact("a", "`send_it` is 3."), _fact("b", "`send_it` is 4.")))
     room = sum(estimate(render_fact(fact)) for fact in ledger.facts)
     for budget, expected in ((room, ["b", "a"]), (room - 1, ["b"]), (0, [])):
         assert [*front_of(ledger, (), budget_tokens=budget)] == expected
-        assert _found("What is `x`?", *ledger.facts, budget=budget) == expected
+        assert _found("What is `send_it`?", *ledger.facts, budget=budget) == expected
 
 
 def test_a_name_alone_is_reason_enough_for_a_fact_of_another_file() -> None:
     known = [_fact("name", "`go` waits."), _fact("words", "Cookies expire with the session.")]
     asked = "How do cookies expire with the session, and does `go` matter?"
     assert _found(asked, *known) == ["name", "words"]
-    assert _found(
-        "How does `go()` work?", _fact("code", "`go` waits."), _fact("no", "All go.")
-    ) == [
-        "code",
-        "no",
+    assert _found("How does `go()` work?", _fact("code", "`go` waits.")) == ["code"]
+
+
+def test_only_what_can_be_nothing_but_a_name_is_one_without_marks() -> None:
+    known = [
+        _fact("plain", "All go on with cookies of the session."),
+        _fact("written", "A retry of send_it waits."),
     ]
+    asked = "What do `send_it` and `go` do with cookies of the session?"
+    assert _found(asked, *known) == ["written", "plain"]
 
 
 def test_a_name_of_the_question_weighs_more_than_its_words_and_both_more_than_a_near_file() -> None:

@@ -1,6 +1,7 @@
 """A compaction takes what was replaced, then the oldest, and never what is being worked on."""
 
 from functools import reduce
+from math import ceil
 
 import pytest
 from hypothesis import given
@@ -27,7 +28,6 @@ from live_memory.core.memory.events import (
     QuestionAnswered,
 )
 from live_memory.core.memory.window import EntryContent, Window, apply, current_hashes
-from live_memory.core.reading.observation import RedactedText
 from live_memory.core.values import ContentHash, Instant, Origin, RelPath
 from tests.support import strategies as given_a
 
@@ -44,11 +44,9 @@ def _seen(
     start: int,
     end: int,
     *,
-    is_read: bool = True,
     origin: Origin = Origin.TOOL,
 ) -> FileObserved:
-    text = RedactedText("x") if is_read else None
-    return FileObserved(path, sha, start, end, 99, text, origin, NOW)
+    return FileObserved(path, sha, start, end, 99, origin, NOW)
 
 
 def _asked(text: str) -> QuestionAnswered:
@@ -65,7 +63,7 @@ def _equal(window: Window, size: int = 10) -> dict[EntryNumber, int]:
 
 
 def _cost(content: EntryContent, size: int) -> int:
-    if isinstance(content, FileObserved) and not content.is_quoted:
+    if isinstance(content, FileObserved):
         return max(size, 15 * (content.end - content.start + 1))
     return size
 
@@ -112,13 +110,10 @@ def test_no_text_of_other_bytes_stays(window: Window) -> None:
         ([_seen(A, ONE, 1, 5), FileGone(A, NOW)], {1}),
         ([FileChanged(A, ONE, NOW), FileGone(A, NOW), _seen(A, ONE, 1, 5)], {1, 2}),
         ([_seen(A, ONE, 1, 5), FileChanged(A, TWO, NOW), _seen(A, ONE, 6, 9)], {2}),
-        ([_seen(A, ONE, 1, 5), _seen(A, ONE, 1, 5)], set()),
-        ([_seen(A, ONE, 1, 5, is_read=False), _seen(A, ONE, 1, 9)], {1}),
-        ([_seen(A, ONE, 1, 5, is_read=False), _seen(A, ONE, 2, 9)], set()),
-        ([_seen(A, ONE, 1, 5, origin=Origin.READ), _seen(A, ONE, 1, 9)], {1}),
-        ([_seen(A, ONE, 1, 5), _seen(A, ONE, 1, 9, origin=Origin.READ)], set()),
-        ([_seen(A, ONE, 1, 5, is_read=False), _seen(A, ONE, 1, 5, is_read=False)], set()),
-        ([_seen(A, ONE, 1, 0, is_read=False), _seen(A, ONE, 1, 0)], {1}),
+        ([_seen(A, ONE, 1, 5), _seen(A, ONE, 1, 5)], {1}),
+        ([_seen(A, ONE, 1, 5), _seen(A, ONE, 1, 9, origin=Origin.READ)], {1}),
+        ([_seen(A, ONE, 1, 5), _seen(A, ONE, 2, 9)], set()),
+        ([_seen(A, ONE, 1, 0), _seen(A, ONE, 1, 0)], {1}),
         ([_seen(A, ONE, 1, 5), _seen(B, TWO, 1, 5), _asked("q"), NoteWritten("n", NOW)], set()),
     ],
 )
@@ -207,9 +202,10 @@ def test_nothing_is_planned_below_the_high_mark_and_something_at_it() -> None:
     window = _window(*(_seen(A, ONE, n, n) for n in range(1, 11)))
     assert plan(window, _equal(window, 17), budget=201, most_input=999) is None
     planned = plan(window, _equal(window, 17), budget=200, most_input=999)
+    most = ceil((10 * 17 - COMPACT_TO * 200) / 17)
     assert planned
-    assert planned.covers == {1, 2, 3}
-    assert planned.views == (View(A, ((1, 3),)),)
+    assert planned.covers == set(range(1, most + 1))
+    assert planned.views == (View(A, ((1, most),)),)
     assert plan(Window(), {}, budget=0, most_input=0) is None
 
 
@@ -227,7 +223,8 @@ def test_replaced_copies_that_reach_only_the_space_between_the_marks_go_with_the
     window = _window(_seen(A, ONE, 1, 9), *others, _seen(A, TWO, 1, 9))
     planned = plan(window, _equal(window), budget=100, most_input=999)
     assert planned
-    assert planned.covers == {1, 2, 3}
+    others_that_go = ceil((80 - COMPACT_TO * 100) / 10)
+    assert planned.covers == set(range(1, others_that_go + 2))
     assert planned.needs_summary
 
 
@@ -245,22 +242,23 @@ def test_the_last_questions_and_notes_stay() -> None:
 
 def test_what_is_read_at_once_is_bounded_but_one_entry_always_goes() -> None:
     window = _window(*(_seen(A, ONE, n, n) for n in range(1, 11)))
-    planned = plan(window, _equal(window), budget=20, most_input=35)
+    planned = plan(window, _equal(window), budget=20, most_input=45)
     assert planned
     assert planned.covers == {1, 2, 3}
     planned = plan(window, _equal(window), budget=20, most_input=1)
     assert planned
     assert planned.covers == {1}
+    # What comes after one that is too much waits with it: the oldest go first.
+    window = _window(*(_seen(A, ONE, n, n) for n in range(1, 4)))
+    sizes = {EntryNumber(1): 10, EntryNumber(2): 100, EntryNumber(3): 10}
+    planned = plan(window, sizes, budget=20, most_input=50)
+    assert planned
+    assert planned.covers == {1}
+    assert plan(window, {}, budget=3, most_input=50) is None
 
 
-@pytest.mark.parametrize(("is_read", "origin"), [(False, Origin.TOOL), (True, Origin.READ)])
-def test_lines_that_a_prompt_only_names_count_as_they_are_read(
-    is_read: bool,
-    origin: Origin,
-) -> None:
-    unread = [
-        _seen(RelPath(f"{n}.py"), ONE, 1, 100, is_read=is_read, origin=origin) for n in range(10)
-    ]
+def test_lines_that_a_prompt_only_names_count_as_they_are_read() -> None:
+    unread = [_seen(RelPath(f"{n}.py"), ONE, 1, 100) for n in range(10)]
     window = _window(*unread)
     for most_input in (3_000, 4_499):
         planned = plan(window, _equal(window), budget=20, most_input=most_input)

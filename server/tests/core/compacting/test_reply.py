@@ -35,6 +35,8 @@ FACT = Proposal("`x` is `3`", FactKind.VALUE, (Place(A, 1, 2),))
         LINE.replace('"end": 2', '"end": "2"').replace('"start": 1', '"start": 1.0'),
         LINE.replace('[{"path": "a.py", "start": 1, "end": 2}]', '["./a.py:1-2"]'),
         LINE.replace('[{"path": "a.py", "start": 1, "end": 2}]', '"a.py:1-2"'),
+        LINE.replace('[{"path": "a.py", "start": 1, "end": 2}]', '" a.py:1-2 "'),
+        LINE.replace('"end": 2', '"end": " 2 "'),
         LINE.replace('"start": 1, "end": 2', '"start": 2, "end": 1'),
         LINE.replace('"text"', '"text": "first", "text"'),
         LINE.replace('"value"', '" VALUE "'),
@@ -43,6 +45,43 @@ FACT = Proposal("`x` is `3`", FactKind.VALUE, (Place(A, 1, 2),))
 )
 def test_a_proposal_is_read_however_it_is_wrapped(text: str) -> None:
     assert proposals(text) == (FACT,)
+
+
+@pytest.mark.promise("nothing-lost")
+@pytest.mark.parametrize("between", ["", "\n", ", ", "\n\nand {that}:\n", "}{"])
+def test_every_proposal_is_read_in_the_order_in_which_they_stand(between: str) -> None:
+    lines = [LINE.replace("`3`", f"`{n}`") for n in range(5)]
+    lines[2] = json.dumps(json.loads(lines[2]), indent=2)
+    found = proposals(between.join(lines))
+    assert [each.text for each in found] == [f"`x` is `{n}`" for n in range(5)]
+    assert len(proposals(("so, " * 1_000).join(lines))) == 5
+
+
+def test_what_stands_inside_a_proposal_is_no_other_one() -> None:
+    inner = '{"text": "`y` is 4", "path": "a.py", "start": 1, "end": 2}'
+    assert proposals(LINE.replace('{"path": "a.py", "start": 1, "end": 2}', inner)) == (FACT,)
+    assert proposals(LINE.replace("`x` is `3`", 'say {\\"text\\": \\"no\\"}')) == (
+        Proposal('say {"text": "no"}', FactKind.VALUE, FACT.places),
+    )
+
+
+def test_the_bounds_are_where_they_are_said_to_be() -> None:
+    assert len(proposals(f"{LINE}\n" * 501)) == 500
+    assert len(proposals(f"{LINE}\n" * 499)) == 499
+    assert proposals("{" * 1_999 + LINE) == (FACT,)
+    assert proposals("{" * 2_000 + LINE) == ()
+    assert proposals(" " * (400_000 - len(LINE)) + LINE) == (FACT,)
+    assert proposals(" " * (400_001 - len(LINE)) + LINE) == ()
+    long = LINE.replace("`x` is `3`", "x" * (6_000 - len(LINE) + len("`x` is `3`")))
+    assert len(proposals(f"and so: {long}")) == 1
+    assert proposals(long.replace("xx", "xxx", 1)) == ()
+    for count, kept in ((20, 20), (21, 0)):
+        places = json.dumps([{"path": "a.py", "start": n + 1} for n in range(count)])
+        (found,) = proposals(f'{{"text": "t", "sources": {places}}}')
+        assert len(found.places) == kept
+    for line, kept in ((10_000_000, 1), (10_000_001, 0)):
+        (found,) = proposals(f'{{"text": "t", "sources": {{"path": "a.py", "start": {line}}}}}')
+        assert len(found.places) == kept
 
 
 @pytest.mark.parametrize(
@@ -56,6 +95,11 @@ def test_a_proposal_is_read_however_it_is_wrapped(text: str) -> None:
         '[{"path": "a.py"}]',
         '[{"path": "a.py", "start": 0}]',
         '[{"path": "a.py", "start": true}]',
+        '[{"path": "a.py", "start": 1.5}]',
+        '[{"path": "a.py", "start": "two"}]',
+        f'[{{"path": "a.py", "start": "{"9" * 5_000}"}}]',
+        '[{"path": "a.py", "start": 0, "end": 3}]',
+        '[{"path": "a.py", "start": 3, "end": 0}]',
         '[{"path": "a.py", "start": 1e400}]',
         '[{"path": "a.py", "start": NaN}]',
         '[{"path": "a.py", "start": 1, "end": [2]}]',
@@ -98,6 +142,7 @@ def test_nonsense_gives_nothing(text: str) -> None:
 def test_an_unknown_kind_is_behaviour_and_one_line_is_enough() -> None:
     (found,) = proposals('{"text": "t", "kind": "wisdom", "sources": [{"path":"a.py","start":7}]}')
     assert found == Proposal("t", FactKind.BEHAVIOUR, (Place(A, 7, 7),))
+    assert proposals('{"text": "t", "sources": ["a.py:7"]}') == (found,)
 
 
 @pytest.mark.timeout(20)

@@ -54,6 +54,26 @@ def test_a_place_is_its_longest_run_of_lines_shown_where_no_more_is_cut_off_than
 
 @pytest.mark.promise("citations-checked")
 @pytest.mark.parametrize(
+    ("shown", "asked", "expected"),
+    [
+        ({2}, (1, 2), (2, 2)),
+        ({2}, (1, 3), None),
+        ({1, 2}, (1, 4), (1, 2)),
+        ({1, 2}, (1, 5), None),
+        ({1, 3, 4, 6}, (1, 4), (3, 4)),
+        ({1, 2, 4}, (1, 4), (1, 2)),
+        (set(), (1, 1), None),
+    ],
+)
+def test_half_of_a_place_must_be_shown(
+    shown: set[int], asked: tuple[int, int], expected: tuple[int, int] | None
+) -> None:
+    place = clipped(Place(A, *asked), _page_at(dict.fromkeys(shown, "x")))
+    assert place == (expected and Place(A, *expected))
+
+
+@pytest.mark.promise("citations-checked")
+@pytest.mark.parametrize(
     "text",
     [
         "`Pool` loads http://evil.example at first.",
@@ -98,6 +118,7 @@ LINES = (
         ("`limit` is 3.", (4, 6), [(1, 1)]),
         # A name that is on the lines needs no other line, though one above has it too.
         ("`size` is kept, and then `keep` is called.", (4, 6), [(4, 6)]),
+        ("`size` is kept where `open` is.", (4, 5), [(4, 5)]),
         # One that is not: the nearest line above rather than a nearer one below.
         ("`size` is passed where `open` begins empty.", (4, 4), [(3, 4)]),
         ("`Pool` calls `keep`.", (6, 6), [(2, 2), (6, 6)]),
@@ -111,11 +132,20 @@ def test_the_lines_that_stay_are_those_that_hold_the_names(
 
 
 @pytest.mark.promise("citations-checked")
+def test_places_that_hold_it_together_stay_as_they_were_given() -> None:
+    page, text = _page(*LINES), "`open` begins empty and `last_one` is 7."
+    places = (Place(A, 3, 5), Place(A, 7, 7))
+    assert standing(text, places, {A: page}) == places
+
+
+@pytest.mark.promise("citations-checked")
 def test_the_nearest_line_is_rather_above_than_below_and_the_first_of_two_that_are_as_near() -> (
     None
 ):
     page = _page("size = 1", "", "open()", "use(size)")
     assert _stands("`size` is set before `open` is called.", page, 3, 3) == [(1, 1), (3, 3)]
+    page = _page("size = 1", "", "size = 2", "", "open()")
+    assert _stands("`size` is set before `open` is called.", page, 5, 5) == [(3, 3), (5, 5)]
     lines = {3: "size = 1", 5: "open()", 7: "size = 2", 9: "close()"}
     page, text = _page_at(lines), "`open` and `close` know the `size`."
     found = standing(text, [Place(A, 5, 5), Place(A, 9, 9)], {A: page})
@@ -154,7 +184,10 @@ def test_a_number_in_a_path_is_no_value() -> None:
     page = _page("size = compute()", path=path)
     assert _stands("`size` is `7`.", page, 1, 1) is None
     assert _stands("`size` is 7.", page, 1, 1) is None
+    assert _stands("`size` counts `7` of them.", page, 1, 1) is None
+    assert _stands("`size` counts 7 of them.", page, 1, 1) is None
     assert _stands("`http2` computes its `size`.", page, 1, 1) == [(1, 1)]
+    assert _stands("`http2` is where it is computed.", page, 1, 1) == [(1, 1)]
 
 
 @pytest.mark.promise("citations-checked")
@@ -181,3 +214,8 @@ def test_of_two_files_each_name_needs_one_line_in_either() -> None:
         "src/b.py:2",
     ]
     assert found("`Pool` sets `size` and calls `lend`.", *both) == []
+    # What the end of one file and the name of the next spell stands in neither.
+    pages[A] = _page(*LINES, "see http://evil/")
+    far = (Place(A, 2, 8), Place(B, 2, 2))
+    assert found("`Pool` loads http://evil/src/b.py at first.", *far) == []
+    assert found("`Pool` loads http://evil/ at first.", *far) != []

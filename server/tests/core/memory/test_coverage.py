@@ -6,16 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.core.memory.coverage import Span, in_view, merged, missing, quoted
+from live_memory.core.memory.coverage import Span, in_view, merged, missing
 from live_memory.core.memory.events import (
-    EntryNumber,
     FileChanged,
     FileGone,
     FileObserved,
     MemoryEvent,
 )
 from live_memory.core.memory.window import Window
-from live_memory.core.reading.observation import RedactedText
 from live_memory.core.values import ContentHash, Instant, Origin, RelPath
 from tests.support.strategies import fold, windows
 
@@ -37,11 +35,9 @@ def seen(
     start: int,
     end: int,
     *,
-    text: str | None = "x",
     origin: Origin = Origin.READ,
 ) -> FileObserved:
-    redacted = None if text is None else RedactedText(text)
-    return FileObserved(A, sha, start, end, 50, redacted, origin, NOW)
+    return FileObserved(A, sha, start, end, 50, origin, NOW)
 
 
 @given(some_spans)
@@ -85,77 +81,6 @@ def test_only_lines_of_the_newest_bytes_are_in_view() -> None:
     assert view_after(seen(OLD, 1, 9), FileChanged(A, NEW, NOW)) == (NEW, (), False)
     assert view_after(seen(OLD, 1, 9), FileChanged(A, OLD, NOW)) == (OLD, ((1, 9),), True)
     assert view_after(seen(OLD, 1, 9), FileGone(A, NOW)) == (None, (), False)
-
-
-def test_text_that_a_restart_took_is_not_in_view() -> None:
-    assert view_after(seen(OLD, 1, 9, text=None)) == (OLD, (), True)
-    assert view_after(seen(OLD, 1, 9, text=None), seen(OLD, 2, 3)) == (OLD, ((2, 3),), True)
-
-
-def _shown_lines(window: Window, path: RelPath, first: int) -> list[tuple[ContentHash, set[int]]]:
-    """What a prompt that begins at an entry shows of a file, look by look."""
-    return [
-        (entry.content.sha, set(range(entry.content.start, entry.content.end + 1)))
-        for entry in window.entries
-        if isinstance(entry.content, FileObserved) and entry.content.path == path
-        if entry.number >= first and entry.content.is_quoted
-    ]
-
-
-@pytest.mark.promise("never-falsely-fresh")
-@given(windows, st.integers(1, 30).map(EntryNumber))
-def test_only_lines_that_a_prompt_shows_of_the_bytes_it_shows_count_as_quoted(
-    window: Window, first: EntryNumber
-) -> None:
-    """Else the companion would be left without lines that it cannot see."""
-    found = quoted(window, first=first)
-    contents = [entry.content for entry in window.entries]
-    changed = {c.path for c in contents if isinstance(c, FileChanged | FileGone)}
-    for path, file in found.items():
-        shown = _shown_lines(window, path, first)
-        assert lines(file.spans) <= {n for sha, some in shown if sha == file.sha for n in some}
-    for path in {c.path for c in contents if isinstance(c, FileObserved)}:
-        shown = _shown_lines(window, path, first)
-        if shown and path not in changed:
-            sha, last = shown[-1]
-            assert found[path].sha == sha
-            assert last <= lines(found[path].spans)
-        elif not shown and path in found:
-            assert not found[path].spans
-
-
-@pytest.mark.promise("never-falsely-fresh")
-def test_what_changed_or_went_since_a_prompt_showed_it_is_not_quoted() -> None:
-    def quoted_after(*happened: MemoryEvent, first: int = 1) -> tuple[object, tuple[Span, ...]]:
-        file = quoted(fold([*happened]), first=EntryNumber(first))[A]
-        return file.sha, file.spans
-
-    shown, named = seen(OLD, 1, 9, origin=Origin.TOOL), seen(OLD, 20, 29)
-    assert quoted_after(shown, named) == (OLD, ((1, 9),))
-    assert quoted_after(shown, seen(OLD, 10, 11, origin=Origin.DISK)) == (OLD, ((1, 11),))
-    assert quoted_after(shown, FileChanged(A, NEW, NOW)) == (NEW, ())
-    assert quoted_after(shown, FileChanged(A, NEW, NOW), shown) == (OLD, ((1, 9),))
-    assert quoted_after(FileChanged(A, NEW, NOW), shown, FileGone(A, NOW)) == (None, ())
-    assert quoted_after(shown, FileChanged(A, OLD, NOW), named, first=2) == (OLD, ())
-    assert quoted_after(shown, shown, first=2) == (OLD, ((1, 9),))
-    assert A not in quoted(fold([shown, named]), first=EntryNumber(2))
-
-
-@given(windows)
-def test_a_file_is_quoted_once_a_prompt_showed_it_until_it_is_gone(window: Window) -> None:
-    """Its new bytes are then shown at once, and not only named."""
-    expected = dict[RelPath, bool]()
-    for entry in window.entries:
-        match entry.content:
-            case FileObserved() as event:
-                expected[event.path] = expected.get(event.path, False) or event.is_quoted
-            case FileChanged(path):
-                expected.setdefault(path, False)
-            case FileGone(path):
-                expected[path] = False
-            case _:
-                pass
-    assert {path: file.is_quoted for path, file in in_view(window).items()} == expected
 
 
 @given(windows)

@@ -23,7 +23,6 @@ from live_memory.core.memory.events import (
 )
 from live_memory.core.memory.ledger import Fact, FactId, Source
 from live_memory.core.memory.window import Window, apply, current_hashes, questions
-from live_memory.core.reading.observation import RedactedText
 from live_memory.core.values import ContentHash, Instant, Origin, RelPath
 from tests.support import strategies as given_a
 
@@ -33,7 +32,7 @@ NOW = Instant(1.0)
 
 
 def _seen(path: RelPath, sha: ContentHash) -> FileObserved:
-    return FileObserved(path, sha, 1, 1, 1, RedactedText("x"), Origin.READ, NOW)
+    return FileObserved(path, sha, 1, 1, 1, Origin.READ, NOW)
 
 
 def _fact(name: str, path: RelPath, sha: ContentHash) -> Fact:
@@ -133,6 +132,7 @@ def test_the_bytes_of_the_last_look_are_known_whatever_was_compacted_since(
         if isinstance(event, Compacted):
             seen = {path: sha for path, sha in seen.items() if sha is not None}
             chosen = window.front
+            assert all(isinstance(sha, ContentHash) for sha in window.settled.values())
         for fact in (*window.ledger.facts, *chosen):
             has_changed = any(now.get(s.path, s.sha) != s.sha for s in fact.sources)
             assert fact.is_stale or not has_changed
@@ -147,6 +147,14 @@ def test_every_file_that_a_new_fact_rests_on_is_known_from_then_on(
     before, after = current_hashes(window), apply(window, replace(summary, covers=frozenset()))
     written = {source.path: source.sha for fact in summary.facts for source in fact.sources}
     assert current_hashes(after) == {**written, **before}
+
+
+@pytest.mark.promise("never-falsely-fresh")
+def test_a_summary_of_other_bytes_than_the_last_look_does_not_decide_what_is_current() -> None:
+    window = apply(Window(), Compacted(frozenset(), (_fact("f", A, ONE),)))
+    window = apply(window, Compacted(frozenset(), (_fact("g", A, TWO),)))
+    assert current_hashes(window) == {A: ONE}
+    assert {fact.id: fact.is_stale for fact in window.ledger.facts} == {"f": False, "g": True}
 
 
 @pytest.mark.promise("never-falsely-fresh")
@@ -165,6 +173,18 @@ def test_no_fact_is_fresh_again_because_the_look_that_made_it_stale_was_forgotte
     after = apply(forgot, Compacted(frozenset(), (), tuple(fact.id for fact in facts)))
     assert after.ledger == window.ledger
     assert [fact.sources[0].sha for fact in after.front] == [last]
+
+
+@pytest.mark.promise("never-falsely-fresh")
+def test_no_compaction_makes_a_fact_fresh_again_only_a_look_does() -> None:
+    window = apply(Window(), Compacted(frozenset(), (_fact("f", A, ONE),)))
+    for event in (_seen(A, ONE), FileChanged(A, TWO, NOW)):
+        window = apply(window, event)
+    window = apply(window, Forgotten(frozenset({EntryNumber(2)}), frozenset()))
+    after = apply(window, Compacted(frozenset(), (_fact("g", B, ONE),), (FactId("f"),)))
+    assert {fact.id: fact.is_stale for fact in after.ledger.facts} == {"f": True, "g": False}
+    assert after.front == ()
+    assert not apply(after, FileChanged(A, ONE, NOW)).ledger.facts[0].is_stale
 
 
 @pytest.mark.promise("never-falsely-fresh")

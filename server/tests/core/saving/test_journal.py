@@ -13,7 +13,7 @@ from live_memory.core.hosts.events import Cut
 from live_memory.core.hosts.grep import Grep
 from live_memory.core.hosts.notices import AnythingChanged, Notice
 from live_memory.core.hosts.shell import Search
-from live_memory.core.memory.events import FileObserved, MemoryEvent, NoteWritten
+from live_memory.core.memory.events import MemoryEvent, NoteWritten
 from live_memory.core.memory.window import Window, apply
 from live_memory.core.reading.redaction import Redactor
 from live_memory.core.saving.journal import (
@@ -33,28 +33,13 @@ from live_memory.core.values import Instant
 from tests.support import strategies as given_a
 
 
-def _without_text(event: MemoryEvent) -> MemoryEvent:
-    if not isinstance(event, FileObserved):
-        return event
-    return FileObserved(
-        event.path,
-        event.sha,
-        event.start,
-        event.end,
-        event.total,
-        None,
-        event.origin,
-        event.at,
-    )
-
-
 def _journal(events: list[MemoryEvent]) -> bytes:
     happened: list[Record] = [Happened(n, event) for n, event in enumerate(events, 1)]
     return b"".join(line_of(record) for record in [Begun(1, "/w"), *happened])
 
 
 def _memory(events: list[MemoryEvent]) -> Memory:
-    return Memory(reduce(apply, map(_without_text, events), Window()))
+    return Memory(reduce(apply, events, Window()))
 
 
 @pytest.mark.promise("nothing-lost")

@@ -9,6 +9,7 @@ import anyio.to_thread
 from live_memory.core.asking.answer import Answer, Citation, CitationStatus, Grounding, Question
 from live_memory.core.asking.citations import check
 from live_memory.core.compacting.choosing import relevant
+from live_memory.core.companion.prompt import KNOWN
 from live_memory.core.evidence.question import terms_of
 from live_memory.core.memory.ledger import Fact
 from live_memory.core.tokens import estimate
@@ -61,7 +62,7 @@ async def _stated(memory: Workspace, facts: Sequence[Fact], evidence: Answer) ->
     shas = {c.path: files[c.path].sha for c in citations if c.path in files}
     return replace(
         evidence,
-        text=f"{evidence.text.rstrip()}\n\nKnown from earlier work:\n{lines}",
+        text=f"{evidence.text.rstrip()}{KNOWN}{lines}",
         citations=tuple(citations),
         evidence=MappingProxyType({**evidence.evidence, **shas}),
         grounding=evidence.grounding if evidence.citations else Grounding.VERIFIED,

@@ -1,0 +1,1 @@
+"""What of a repository's git data is trusted."""
