@@ -20,9 +20,13 @@ from tests.support.memory import a_question, app_house
 @pytest.mark.promise("nothing-lost", "never-falsely-fresh")
 @pytest.mark.parametrize("seed", range(5))
 async def test_sixteen_questions_and_two_hundred_edits_lose_nothing(seed: int) -> None:
-    """S53: every answer is kept, every hash existed, and the last bytes win."""
+    """S53, with a window so small that it is compacted meanwhile.
+
+    Every answer is kept, every hash existed, and the last bytes win.
+    """
     dice = random.Random(seed)
     house = app_house()
+    house.max_context_tokens = 1_000
     names = [f"app/n{n}.py" for n in range(10)]
     existed: dict[str, set[ContentHash]] = {name: set() for name in names}
     last: dict[str, bytes] = {}
@@ -57,14 +61,20 @@ async def test_sixteen_questions_and_two_hundred_edits_lose_nothing(seed: int) -
                 for n in range(16):
                     question = a_question(f"Where is RETRY_LIMIT set, {n}?")
                     tasks.start_soon(partial(at.hub.ask, "/app", question, progress=silent))
+            memory = await at.memory()
+            while memory.compactor.count < 1:
+                await anyio.sleep(0.05)
             await at.hub.ask("/app", a_question("And now?"), progress=silent)
-        window = (await at.memory()).window
+        window = memory.window
         _, kept = await at.hub.answers("/app")
 
     assert len(kept) == 17
     for entry in window.entries:
         if isinstance(entry.content, FileObserved) and entry.content.path.text in existed:
             assert entry.content.sha in existed[entry.content.path.text]
+    for fact in window.ledger.facts:
+        for source in fact.sources:
+            assert source.sha in existed.get(source.path.text, {source.sha})
     now = current_hashes(window)
     seen = {RelPath(name) for name in names} & now.keys()
     assert seen
