@@ -18,6 +18,7 @@ import anyio
 import click
 
 from live_memory import __version__
+from live_memory.cli.running.heap import keep_together
 from live_memory.cli.running.lock import FileLock
 from live_memory.cli.running.mode import Mode
 from live_memory.core.errors import InvalidRequest
@@ -120,6 +121,7 @@ def _serve_locked(
             return 0
         _say(f"port {settings.port} is held by another program ({listener}): set another port")
         return _PORT_TAKEN
+    keep_together()
     with closing(listener):
         log = open_log(settings)
         log_to(log, settings.log_level)
