@@ -1,6 +1,7 @@
 """Questions that read, edits, deletions and hook events on one workspace, all at once."""
 
 import random
+from collections.abc import Mapping
 from functools import partial
 
 import anyio
@@ -9,7 +10,7 @@ import pytest
 from live_memory.adapters.llm.scripted import Calls, Says, Scripted, Turn
 from live_memory.core.companion.chat import ModelRequest, ToolResults
 from live_memory.core.memory.events import FileGone, FileObserved
-from live_memory.core.memory.window import current_hashes
+from live_memory.core.memory.window import Window, current_hashes
 from live_memory.core.values import ContentHash, RelPath
 from live_memory.flow.progress import silent
 from tests.flow.test_companion import GOOD
@@ -69,14 +70,20 @@ async def test_sixteen_questions_and_two_hundred_edits_lose_nothing(seed: int) -
         _, kept = await at.hub.answers("/app")
 
     assert len(kept) == 17
+    _assert_true(window, existed, last)
+
+
+def _assert_true(
+    window: Window, existed: Mapping[str, set[ContentHash]], last: Mapping[str, bytes]
+) -> None:
+    """Whether memory holds only what existed, and of each file what it is now."""
     for entry in window.entries:
         if isinstance(entry.content, FileObserved) and entry.content.path.text in existed:
             assert entry.content.sha in existed[entry.content.path.text]
-    for fact in window.ledger.facts:
-        for source in fact.sources:
-            assert source.sha in existed.get(source.path.text, {source.sha})
+    sources = (source for fact in window.ledger.facts for source in fact.sources)
+    assert all(s.sha in existed.get(s.path.text, {s.sha}) for s in sources)
     now = current_hashes(window)
-    seen = {RelPath(name) for name in names} & now.keys()
+    seen = {RelPath(name) for name in existed} & now.keys()
     assert seen
     assert all(now[path] == ContentHash.of(last[path.text]) for path in seen)
     gone = [e.content for e in window.entries if isinstance(e.content, FileGone)]

@@ -11,7 +11,7 @@ from live_memory.core.errors import StoreUnavailable
 from live_memory.core.evidence.places import Candidates, Definition, Place, Terms
 from live_memory.core.reading.lookup import Listing
 from live_memory.core.reading.observation import FileRead, Observation, Skipped
-from live_memory.core.values import RelPath, StatSignature
+from live_memory.core.values import ContentHash, RelPath, StatSignature
 from live_memory.flow.progress import silent
 from live_memory.ports import EvidenceIndex
 from tests.support.memory import APP, House, a_question, app_house
@@ -21,6 +21,11 @@ class StillIndex:
     """Finds nothing, and uses no thread, which a virtual clock would not wait for."""
 
     async def known(self) -> Mapping[RelPath, StatSignature]:
+        return {}
+
+    async def hashes(
+        self, signatures: Mapping[RelPath, StatSignature]
+    ) -> Mapping[RelPath, ContentHash]:
         return {}
 
     async def update(

@@ -143,7 +143,7 @@ def test_without_the_option_the_port_is_the_plugin_s_default(session: Session) -
 def test_a_server_that_the_hook_starts_has_none_of_the_agent_s_keys(session: Session) -> None:
     """The host keeps them from its header helper; who starts the server changes nothing."""
     keys = {"ANTHROPIC_API_KEY": "sk-test-canary", "GITHUB_TOKEN": "ghp-canary", "MARK": "kept"}
-    assert session.wake(**keys) == {}
+    assert session.wake(option=True, **keys) == {}
     there = published(session.data_dir)
     assert there is not None
     environ = Path(f"/proc/{there.pid}/environ").read_text()

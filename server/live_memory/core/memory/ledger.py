@@ -13,6 +13,8 @@ __all__ = ["Fact", "FactId", "FactKind", "FactOrigin", "Ledger", "Source"]
 FactId = NewType("FactId", str)
 
 _LONG_AGO = Instant(0.0)
+# Facts by rule whose source changed: half a megabyte of them, in case the bytes come back.
+_MOST_STALE = 1_000
 
 
 class FactKind(StrEnum):
@@ -121,6 +123,13 @@ class Ledger:
         """Drop the facts with these ids, for good."""
         facts = tuple(fact for fact in self.facts if fact.id not in ids)
         return replace(self, facts=facts, forgotten=self.forgotten | ids)
+
+    def without_old_rules(self) -> Self:
+        """Drop the oldest stale facts by rule beyond a bound: files as they are give them again."""
+        stale = [f.id for f in self.facts if f.is_stale and not f.is_pinned and f.origin is FactOrigin.RULE]
+        old = frozenset(stale[: max(0, len(stale) - _MOST_STALE)])
+        facts = tuple(fact for fact in self.facts if fact.id not in old)
+        return replace(self, facts=facts) if old else self
 
     def with_rejected(self, count: int) -> Self:
         """Count what was not admitted."""

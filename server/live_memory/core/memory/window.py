@@ -106,7 +106,7 @@ def _compacted(window: Window, event: Compacted) -> Window:
     # A fact whose source changed while the summary was written is born stale. Those that were there
     # were judged at each look, and no look at a file is news to them.
     born = Ledger(event.facts).checked_against(hashes).facts
-    ledger = window.ledger.with_rejected(event.rejected).with_facts(born)
+    ledger = window.ledger.with_rejected(event.rejected).with_facts(born).without_old_rules()
     sources = {source.path: source.sha for fact in event.facts for source in fact.sources}
     settled = {path: sha for path, sha in {**sources, **hashes}.items() if sha is not None}
     known = {fact.id: fact for fact in ledger.facts if not fact.is_stale}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.core.memory.ledger import Fact, FactId, Ledger, Source
+from live_memory.core.memory.ledger import Fact, FactId, FactOrigin, Ledger, Source
 from live_memory.core.values import ContentHash, RelPath
 from tests.support import strategies as given_a
 
@@ -161,3 +161,18 @@ def test_nothing_new_leaves_the_ledger_itself() -> None:
     assert ledger.with_facts((_fact("g"),)) is ledger
     assert ledger.checked_against({A: ONE}) is ledger
     assert ledger.with_rejected(0) is ledger
+
+
+def test_only_so_many_stale_facts_by_rule_are_kept_and_everything_else_is() -> None:
+    many = tuple(
+        replace(_fact(f"r{n}"), origin=FactOrigin.RULE, is_stale=True) for n in range(1_200)
+    )
+    others = (
+        replace(_fact("pinned"), origin=FactOrigin.RULE, is_stale=True, is_pinned=True),
+        replace(_fact("fresh"), origin=FactOrigin.RULE),
+        replace(_fact("told"), is_stale=True),
+    )
+    kept = Ledger((*others, *many)).without_old_rules()
+    assert kept.facts == (*others, *many[200:])
+    assert kept.without_old_rules() is kept
+    assert not kept.forgotten
