@@ -126,7 +126,11 @@ class Ledger:
 
     def without_old_rules(self) -> Self:
         """Drop the oldest stale facts by rule beyond a bound: files as they are give them again."""
-        stale = [f.id for f in self.facts if f.is_stale and not f.is_pinned and f.origin is FactOrigin.RULE]
+        stale = [
+            fact.id
+            for fact in self.facts
+            if fact.is_stale and not fact.is_pinned and fact.origin is FactOrigin.RULE
+        ]
         old = frozenset(stale[: max(0, len(stale) - _MOST_STALE)])
         facts = tuple(fact for fact in self.facts if fact.id not in old)
         return replace(self, facts=facts) if old else self
