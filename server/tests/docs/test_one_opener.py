@@ -20,6 +20,7 @@ OWN_FILES = {
     "adapters/snapshots": "snapshots and journal in the data folder",
     "cli/checks.py": "the system's limits",
     "cli/checking/delivery.py": "files of the data folder, and a folder made to try a hook in",
+    "cli/failure.py": "why no server started, in the data folder",
     "cli/running/lock.py": "the locks of the data folder",
     "cli/running/stopping.py": "the server's process",
     "cli/service": "what a supervisor reads",
