@@ -12,7 +12,7 @@ from tests.support.learning import notify, tool, wait_for
 from tests.support.server import RunningServer, running_server
 
 # More files than a small window holds, so that it is compacted.
-_FILES = 400
+_FILES = 950
 
 
 @pytest.fixture(scope="module")

@@ -68,7 +68,7 @@ async def _ask_often(hub: Hub, count: int = 12) -> None:
         await _ask(hub, f"Where is RETRY_LIMIT set, as seen by caller number {n}?")
 
 
-async def _fill(memory: Workspace, *, times: int = 400) -> None:
+async def _fill(memory: Workspace, *, times: int = 900) -> None:
     """Show a file over and over until the window is over its mark."""
     sha = ContentHash.of(LIMITS)
     await memory.record(
@@ -104,7 +104,7 @@ async def test_without_a_model_what_overflows_becomes_facts_by_rule() -> None:
     assert {source.sha for fact in about for source in fact.sources} == {ContentHash.of(LIMITS)}
     assert not model.requests
     assert (stats.facts, stats.model_calls) == (len(ledger.facts), 0)
-    assert stats.known_files == 401
+    assert stats.known_files == 901
     assert stats.last_compaction is not None
 
 
@@ -157,7 +157,7 @@ async def test_a_summary_that_fails_changes_nothing_and_what_comes_then_is_kept_
     async with house.hub() as hub:
         memory = await hub.opened("/app")
         await _ask_often(hub)
-        await _fill(memory, times=330)
+        await _fill(memory, times=750)
         numbers = [entry.number for entry in memory.window.entries]
         with anyio.fail_after(20):
             while not any(isinstance(s, CompactionFailed) for s in house.signals):
@@ -240,7 +240,7 @@ async def test_facts_answers_and_known_files_outlive_compaction_and_restart() ->
         _, ledger = await hub.ledger("/app")
         assert ledger.facts == before.facts
         assert len((await hub.answers("/app"))[1]) == 1
-        assert (await hub.stats("/app")).known_files == 401
+        assert (await hub.stats("/app")).known_files == 901
 
 
 async def test_copies_of_a_file_that_is_edited_again_and_again_leave_without_a_summary() -> None:
@@ -250,7 +250,7 @@ async def test_copies_of_a_file_that_is_edited_again_and_again_leave_without_a_s
         memory = await hub.opened("/app")
         await _ask_often(hub)
         calls = len(model.requests)
-        for n in range(400):
+        for n in range(900):
             data = f"x = {n}\n".encode() * 60
             house.sandbox.put("app/limits.py", data)
             path, sha = RelPath("app/limits.py"), ContentHash.of(data)
@@ -258,8 +258,8 @@ async def test_copies_of_a_file_that_is_edited_again_and_again_leave_without_a_s
         await _compacted(memory)
         last = [e.content for e in memory.window.entries if isinstance(e.content, FileObserved)]
     assert len(model.requests) == calls
-    assert last[-1].sha == ContentHash.of(b"x = 399\n" * 60)
-    assert memory.window.next_number > EntryNumber(400)
+    assert last[-1].sha == ContentHash.of(b"x = 899\n" * 60)
+    assert memory.window.next_number > EntryNumber(900)
 
 
 @pytest.mark.promise("never-falsely-fresh")

@@ -55,8 +55,8 @@ _HIGH, _LOW = 0.85, 0.60
 _MARKS = 2
 # A line's worth of text is not worth counting token by token.
 _SHORT, _CHARACTERS_A_TOKEN = 300, 3
-# An entry that no prompt shows is 200 bytes of memory; some thousand of them are enough.
-_UNSHOWN_TOKENS = 10
+# An entry that no prompt shows is 200 bytes of memory; some thousands of them are enough.
+_UNSHOWN_TOKENS = 4
 # A token in the tail costs as much as ten that stand in the window.
 _BRIEF_TOKENS = 350
 # What stands before the facts that were found for a question.
