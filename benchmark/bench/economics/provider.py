@@ -5,7 +5,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from bench.economics import compactor, reader
 from bench.economics.caching import Automatic, Explicit, PrefixCache, tokens_of
@@ -13,6 +12,7 @@ from bench.economics.gold import Quest
 from bench.economics.prices import Counted
 from bench.economics.replies import Spoken, written
 from bench.economics.requests import Part, Protocol, Request, parsed
+from bench.loopback import Handler, listening
 
 __all__ = ["Kind", "Made", "Provider", "providing"]
 
@@ -91,37 +91,19 @@ def providing(protocol: Protocol) -> Iterator[Provider]:
     cache: PrefixCache = Automatic() if protocol is Protocol.CHAT else Explicit()
     provider = Provider(protocol, cache)
 
-    class Handler(_Handler):
+    class Bound(_Handler):
         served = provider
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    provider.port = server.server_address[1]
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with listening(Bound) as provider.port:
         yield provider
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(5)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     """One request."""
 
     served: Provider
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
 
     def do_POST(self) -> None:
-        raw = self.rfile.read(int(self.headers.get("content-length", "0")))
+        raw = self.received()
         kind, body = self.served.take(json.loads(raw))
-        self.send_response(200)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        self.send(kind, body)

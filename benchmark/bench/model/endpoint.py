@@ -5,11 +5,10 @@ else, so it shows what a model that trusts its prompt would say.
 """
 
 import json
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from bench.loopback import Handler, listening
 from bench.model.in_view import asked_name, in_view
 from bench.text import estimate_tokens
 
@@ -76,31 +75,20 @@ def serving(speaker: Speaker, *, count: Counter = estimate_tokens) -> Iterator[E
     """Run an endpoint in a thread, on a port of its own; counting well takes time."""
     endpoint = Endpoint(speaker, count=count)
 
-    class Handler(_Handler):
+    class Bound(_Handler):
         served = endpoint
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    endpoint.port = server.server_address[1]
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with listening(Bound) as endpoint.port:
         yield endpoint
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(5)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     """One request: keep its prompt, speak, count."""
 
     served: Endpoint
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
 
     def do_POST(self) -> None:
-        raw = self.rfile.read(int(self.headers.get("content-length", "0")))
+        raw = self.received()
         body = json.loads(raw)
         prompt = "\n".join(_contents(body))
         self.served.prompts.append(prompt)
@@ -114,22 +102,12 @@ class _Handler(BaseHTTPRequestHandler):
             "total_tokens": sum(counts),
         }
         if body.get("stream"):
-            self._send("text/event-stream", _stream(text, usage))
+            self.send("text/event-stream", _stream(text, usage))
         else:
             message = {"role": "assistant", "content": text}
             choice = {"index": 0, "message": message, "finish_reason": "stop"}
             whole = {"model": "bench-scripted", "choices": [choice], "usage": usage}
-            self._send("application/json", json.dumps(whole).encode())
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-    def _send(self, kind: str, body: bytes) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+            self.send("application/json", json.dumps(whole).encode())
 
 
 def _contents(body: dict[str, object]) -> Iterator[str]:

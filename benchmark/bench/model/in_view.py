@@ -59,7 +59,7 @@ def lines_in(prompt: str) -> Iterator[Line]:
     heading, place, is_fenced, number = "", ("", 0), False, 0
     for raw in prompt.splitlines():
         bar = _BAR.match(raw)
-        number = 0 if bar is None else int(bar["number"] or 0) or number and number + 1
+        number = 0 if bar is None else int(bar["number"] or 0) or (number and number + 1)
         if bar and number:
             if heading:
                 yield Line(heading, number, bar["rest"].strip())

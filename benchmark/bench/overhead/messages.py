@@ -9,7 +9,8 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from bench.loopback import Handler, listening
 
 __all__ = ["Reads", "reading"]
 
@@ -54,39 +55,28 @@ def reading(paths: Sequence[str]) -> Iterator[Reads]:
     """Serve one session of the client."""
     reads = Reads(paths)
 
-    class Handler(_Handler):
+    class Bound(_Handler):
         script = reads
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    reads.port = server.server_address[1]
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with listening(Bound) as reads.port:
         yield reads
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(5)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     script: Reads
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
 
     def do_HEAD(self) -> None:
-        self._send("application/json", b"")
+        self.send("application/json", b"")
 
     def do_GET(self) -> None:
         model = {"type": "model", "id": "bench-scripted", "display_name": "Bench"}
-        self._send("application/json", json.dumps({"data": [model], "has_more": False}).encode())
+        self.send("application/json", json.dumps({"data": [model], "has_more": False}).encode())
 
     def do_POST(self) -> None:
         arrived_at = time.perf_counter()
-        raw = self.rfile.read(int(self.headers.get("content-length") or 0))
+        raw = self.received()
         if self.path.partition("?")[0].endswith("/count_tokens"):
-            self._send("application/json", json.dumps({"input_tokens": len(raw) // 4}).encode())
+            self.send("application/json", json.dumps({"input_tokens": len(raw) // 4}).encode())
             return
         request = json.loads(raw)
         content = self.script.content(request, arrived_at=arrived_at)
@@ -95,21 +85,10 @@ class _Handler(BaseHTTPRequestHandler):
             events = "".join(
                 f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in _events(message)
             )
-            self._send("text/event-stream", events.encode())
+            self.send("text/event-stream", events.encode())
         else:
-            self._send("application/json", json.dumps(message).encode())
+            self.send("application/json", json.dumps(message).encode())
         self.script.said(content)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-    def _send(self, kind: str, body: bytes) -> None:
-        self.send_response(200)
-        self.send_header("content-type", kind)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
 
 
 def _message(content: Json, *, model: object) -> dict[str, object]:
