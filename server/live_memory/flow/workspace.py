@@ -193,10 +193,8 @@ class Workspace:
         self.watching.window_changed()
 
     def _hint(self, subjects: Sequence[Subject]) -> None:
-        """Offer what a watcher noticed: the time of the last event stays the host's."""
-        heard_at = self.ingestor.last_event_at
+        """Offer what no event of a host told of."""
         self.ingestor.offer(subjects, events=0)
-        self.ingestor.last_event_at = heard_at
 
     async def _restored(self) -> Persister:
         """Take up what was kept."""

@@ -4,16 +4,14 @@ What an answer rests on is what it cites, what was read for it, and what was fou
 at the time. A file that is found now and was not found then is news: the question is asked anew.
 """
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from live_memory.core.asking.answer import Answer, Grounding, Mode, Question, StopReason
 from live_memory.core.values import ContentHash, RelPath
 
-__all__ = ["may_be_kept", "repeats", "words_shared"]
+__all__ = ["may_be_kept", "repeats"]
 
 _MADE_BY_A_MODEL = frozenset({Mode.COMPANION, Mode.SINGLE_SHOT})
-_WORD = re.compile(r"\w+")
 
 
 def may_be_kept(answer: Answer) -> bool:
@@ -46,16 +44,6 @@ def repeats(
     )
 
 
-def words_shared(one: Question, other: Question) -> float:
-    """The share of words that two questions have in common, 0 to 1 (Jaccard)."""
-    a, b = (set(_WORD.findall(q.text.casefold())) for q in (one, other))
-    return len(a & b) / max(1, len(a | b))
-
-
 def _plain(text: str) -> str:
     """A question without what people type differently the second time."""
-    return " ".join(_words(text))
-
-
-def _words(text: str) -> Iterable[str]:
-    return text.rstrip(" ?.!").split()
+    return " ".join(text.rstrip(" ?.!").split())

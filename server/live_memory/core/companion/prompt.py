@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 from itertools import groupby
-from operator import itemgetter
 from typing import assert_never
 
 from live_memory.core.asking.answer import Question
@@ -61,6 +60,9 @@ _UNSHOWN_TOKENS = 4
 _BRIEF_TOKENS = 350
 # What stands before the facts that were found for a question.
 KNOWN = "\n\nKnown from earlier work:\n"
+
+# An entry as prompts show it.
+_Numbered = tuple[EntryNumber, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,8 @@ def window_text(window: Window, *, start: PromptStart, budget_tokens: int) -> tu
         if room < 0:
             break
         ledger += line
-    shown = [entry for entry in window.entries if entry.number >= start.first]
+    told = [(e.number, render_entry(e)) for e in window.entries if e.number >= start.first]
+    shown = [(number, text) for number, text in told if text]
     pieces = _pieces(_fitting(shown, budget_tokens), start.ends)
     last = len(pieces) - _MARKS
     entries = (Block(text, is_cache_end=n >= last) for n, text in enumerate(pieces))
@@ -125,7 +128,7 @@ def window_text(window: Window, *, start: PromptStart, budget_tokens: int) -> tu
 
 
 def brief(evidence: str) -> str:
-    """Evidence for a tail: the finding and the facts; its places are among the entries."""
+    """Evidence for a tail: the finding and the facts; the lines of its places follow it."""
     finding, mark, known = evidence.partition(KNOWN)
     lines = finding.splitlines(keepends=True)
     kept, room = "", _BRIEF_TOKENS
@@ -177,9 +180,7 @@ def window_tokens(window: Window) -> int:
 def entry_tokens(entry: Entry) -> int:
     """About how many tokens an entry takes in a prompt; what takes none still takes memory."""
     text = render_entry(entry)
-    if not text:
-        return _UNSHOWN_TOKENS
-    return len(text) // _CHARACTERS_A_TOKEN + 1 if len(text) <= _SHORT else _tokens(text)
+    return _size(text) if text else _UNSHOWN_TOKENS
 
 
 def prompt_tokens(request: ModelRequest) -> int:
@@ -202,6 +203,10 @@ def _texts(message: Message) -> list[str]:
             assert_never(message)
 
 
+def _size(text: str) -> int:
+    return len(text) // _CHARACTERS_A_TOKEN + 1 if len(text) <= _SHORT else _tokens(text)
+
+
 @lru_cache(maxsize=2_048)
 def _tokens(text: str) -> int:
     """Entries are estimated again with each question, and never change."""
@@ -222,9 +227,9 @@ def _tree(paths: Sequence[str], depth: int) -> str:
     )
 
 
-def _fitting(entries: Sequence[Entry], budget_tokens: int) -> Sequence[Entry]:
+def _fitting(texts: Sequence[_Numbered], budget_tokens: int) -> Sequence[_Numbered]:
     """The newest entries; the oldest leave in one step at the high mark, down to the low mark."""
-    sizes = [entry_tokens(entry) for entry in entries]
+    sizes = [_size(text) for _, text in texts]
     first, held = 0, 0
     for n, size in enumerate(sizes):
         held += size
@@ -232,12 +237,10 @@ def _fitting(entries: Sequence[Entry], budget_tokens: int) -> Sequence[Entry]:
             while first < n and held > budget_tokens * _LOW:
                 held -= sizes[first]
                 first += 1
-    return entries[first:]
+    return texts[first:]
 
 
-def _pieces(entries: Sequence[Entry], ends: Sequence[EntryNumber]) -> list[str]:
+def _pieces(texts: Sequence[_Numbered], ends: Sequence[EntryNumber]) -> list[str]:
     """The entries' text, cut where an earlier prompt ended."""
-    piece_of = (bisect_right(ends, entry.number) for entry in entries)
-    texts = zip(piece_of, map(render_entry, entries), strict=True)
-    pieces = ("".join(text for _, text in one) for _, one in groupby(texts, key=itemgetter(0)))
-    return [piece for piece in pieces if piece]
+    cut = groupby(texts, key=lambda one: bisect_right(ends, one[0]))
+    return ["".join(text for _, text in piece) for _, piece in cut]

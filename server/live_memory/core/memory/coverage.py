@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from live_memory.core.memory.events import FileChanged, FileGone, FileObserved
-from live_memory.core.memory.window import Entry, Window
+from live_memory.core.memory.window import Window
 from live_memory.core.values import ContentHash, RelPath
 
 __all__ = ["Shown", "Span", "in_view", "merged", "missing", "note"]
@@ -31,21 +31,10 @@ class Shown:
 
 def in_view(window: Window) -> dict[RelPath, Shown]:
     """Every file in the entries, by its newest bytes; a file that is gone has no hash."""
-    entries = window.entries
-    # The same entries are the very same values: this compares 2,000 of them in microseconds.
-    known = next((view for view in _VIEWS if view[0] == entries[: len(view[0])]), None)
-    before, shown = ((), {}) if known is None else (known[0], dict(known[1]))
-    for entry in entries[len(before) :]:
+    shown: dict[RelPath, Shown] = {}
+    for entry in window.entries:
         note(shown, entry.content)
-    if entries:
-        others = [view for view in _VIEWS if view is not known]
-        _VIEWS[:] = [(entries, dict(shown)), *others][:_MOST_VIEWS]
     return shown
-
-
-# Between two compactions entries are only appended, so that a view grows by what is new.
-_VIEWS: list[tuple[tuple[Entry, ...], dict[RelPath, Shown]]] = []
-_MOST_VIEWS = 8
 
 
 def note(shown: dict[RelPath, Shown], event: object) -> None:

@@ -10,7 +10,7 @@ from live_memory.flow.workspace import Workspace
 
 __all__ = ["kept_answer"]
 
-_NOTICE = "Asked before; every source was opened again and is unchanged. No model was called"
+_NOTICE = "Asked before; every source was opened again and is unchanged. No model was called."
 
 
 async def kept_answer(
@@ -30,7 +30,7 @@ async def kept_answer(
                 mode=Mode.CACHED,
                 usage=Usage(),
                 cost_usd=0.0,
-                notice=f"{_NOTICE}.",
+                notice=_NOTICE,
             )
     return None
 

@@ -77,7 +77,8 @@ class Ingestor:
 
     def offer(self, subjects: Sequence[Subject], *, events: int = 1) -> None:
         """Take notice of what so many events of a host are about; never waits."""
-        self.last_event_at = self._clock.now()
+        if events:
+            self.last_event_at = self._clock.now()
         self.heard += events
         for subject in subjects:
             if isinstance(subject, AnythingChanged):

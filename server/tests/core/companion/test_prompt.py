@@ -235,3 +235,10 @@ def test_where_a_prompt_ended_a_block_of_every_later_one_ends(
         assert not ended or ended[-1] in marked
         ended.append(ends[-1])
         start = start.ended(window)
+
+
+def test_looks_at_files_push_no_answer_out_of_a_prompt() -> None:
+    answer = Answer("It is 3.", Mode.COMPANION, Grounding.VERIFIED, ())
+    looks = [FileObserved(RelPath(f"{n}.py"), ONE, 1, 9, 9, Origin.READ, NOW) for n in range(3_000)]
+    window = given_a.fold([QuestionAnswered(Question("How many?", NOW), answer, 0), *looks])
+    assert "How many?" in _text(window, 4_096)

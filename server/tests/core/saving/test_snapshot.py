@@ -178,3 +178,10 @@ def test_a_newer_snapshot_is_known_by_its_version_whatever_else_it_holds() -> No
     for data in (json.dumps(form).encode(), sealed(form)):
         with pytest.raises(SnapshotTooNew):
             unsealed(data)
+
+
+@given(snapshots)
+def test_a_sealed_form_is_the_plain_json_of_it_behind_its_checksum(snapshot: Snapshot) -> None:
+    form = to_form(snapshot)
+    plain = json.dumps(form, separators=(",", ":")).encode()
+    assert sealed(form).partition(b",")[2] == plain[1:]
