@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 import click
 
-from live_memory.cli.connection import find, stream
 from live_memory.cli.failure import ExitCode, Failure
 from live_memory.cli.options import absolute, configured, cwd_option, json_option
+from live_memory.cli.reaching.connection import stream
+from live_memory.cli.reaching.finding import find
 from live_memory.core.asking.answer import Budget, Question
 from live_memory.core.values import Instant
 from live_memory.settings import Configuration

@@ -1,10 +1,12 @@
-"""What `doctor` looks at; each check says what it found and, if it is not right, the fix."""
+"""What `doctor` looks at on this machine; each check names the fix for what is not right."""
 
 import importlib.util
 import json
 import os
+import re
 import shutil
 import sqlite3
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,17 +14,19 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from live_memory import __version__
-from live_memory.cli.connection import find, health
-from live_memory.cli.failure import ExitCode, Failure, trouble_of
 from live_memory.core.errors import InvalidRequest
 from live_memory.settings import Settings
 from live_memory.web.token import read_token
 
-__all__ = ["Check", "Verdict", "of_installation", "of_plugin", "of_server"]
+__all__ = ["Check", "Verdict", "of_installation", "of_plugin"]
 
-_GRAMMARS = ("python", "javascript", "typescript", "go", "rust")
+_GRAMMARS = (
+    *("python", "javascript", "typescript", "go", "rust", "java"),
+    *("c", "cpp", "c_sharp", "ruby", "php", "kotlin", "swift"),
+)
 _HOST_S = 20.0
+# From this one on the host asks for headers again after a refusal; older ones were not tried.
+_LEAST_HOST = (2, 1, 193)
 # What older kernels allow a user; editors and build tools take their share of it.
 _LEAST_LIMITS = {"max_user_watches": 8_192, "max_user_instances": 128}
 _LEAST_FREE_BYTES = 200 * 1024 * 1024
@@ -58,37 +62,6 @@ def of_installation(settings: Settings) -> Iterator[Check]:
     yield _token(settings.data_dir)
 
 
-def of_server(settings: Settings) -> Iterator[Check]:
-    """Who listens on the port, whether it is ours, and what it says of itself."""
-    try:
-        server = find(settings)
-    except InvalidRequest:
-        return  # the token's own line has said so
-    except Failure as problem:
-        is_absent = problem.code == ExitCode.UNREACHABLE
-        verdict = Verdict.WARN if is_absent else Verdict.FAIL
-        fix = "live-memory start" if is_absent else "free the port, or set LIVE_MEMORY_PORT"
-        is_known = trouble_of(settings.data_dir) is not None
-        nothing = f"nothing listens on port {settings.port}"
-        found = nothing if is_absent and not is_known else str(problem)
-        yield Check("server", verdict, found, fix)
-        return
-    yield Check("server", Verdict.OK, f"{server.url} (pid {server.pid}) proved itself")
-    if server.version == __version__:
-        yield Check("version", Verdict.OK, __version__)
-    else:
-        found = f"the server is {server.version}, this command is {__version__}"
-        # A server that somebody looks after is never replaced by itself.
-        fix = "live-memory stop && live-memory start; of a service: restart it"
-        yield Check("version", Verdict.WARN, found, fix)
-    said = health(server)
-    for reason in said.reasons:
-        log = settings.data_dir / (settings.log_file or "server.log")
-        yield Check("health", Verdict.WARN, reason, f"see {log}")
-    for note in said.notes:
-        yield Check("watching", Verdict.WARN, note, "answers are as true; changes show a bit later")
-
-
 def of_plugin(settings: Settings) -> Iterator[Check]:
     """Whether Claude Code is there and has our plugin."""
     del settings
@@ -96,17 +69,15 @@ def of_plugin(settings: Settings) -> Iterator[Check]:
     if program is None:
         yield Check("claude", Verdict.WARN, "not on PATH", "install Claude Code")
         return
-    yield Check("claude", Verdict.OK, program)
     try:
-        # Its own cheapest question; the timeout is for a machine whose name server is away.
-        answered = subprocess.run(  # noqa: S603 - a fixed question to the user's own program
-            [program, "plugin", "list", "--json"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_HOST_S,
-            check=True,
-        )
-        plugins = json.loads(answered.stdout)
+        version = re.match(rb"(\d+)\.(\d+)\.(\d+)", _said_by(program, "--version"))
+        if version and tuple(map(int, version.groups())) < _LEAST_HOST:
+            least = ".".join(map(str, _LEAST_HOST))
+            found = f"{program} is {version[0].decode()}, the plugin needs {least}"
+            yield Check("claude", Verdict.FAIL, found, "claude update")
+        else:
+            yield Check("claude", Verdict.OK, program)
+        plugins = json.loads(_said_by(program, "plugin", "list", "--json"))
         ours = [p for p in plugins if str(p["id"]).startswith("live-memory@")]
     except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError):
         yield Check("plugin", Verdict.WARN, "`claude plugin list` gave no list", "update claude")
@@ -119,6 +90,23 @@ def of_plugin(settings: Settings) -> Iterator[Check]:
         yield Check("plugin", Verdict.WARN, f"{ours[0]['id']} is disabled", fix)
     else:
         yield Check("plugin", Verdict.OK, f"{ours[0]['id']} {ours[0].get('version')}")
+
+
+def _said_by(program: str, *question: str) -> bytes:
+    """What the host replies to one of its own cheap questions.
+
+    Raises:
+        OSError: it does not run.
+        SubprocessError: it failed, or took as long as where the name server is away.
+    """
+    done = subprocess.run(  # noqa: S603 - a fixed question to the user's own program
+        [program, *question],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=_HOST_S,
+        check=True,
+    )
+    return done.stdout
 
 
 def _python() -> Check:
@@ -180,12 +168,16 @@ def _limit(name: str) -> int | None:
 
 def _data_folder(folder: Path) -> Check:
     try:
-        mode = folder.stat().st_mode & 0o777
+        state = folder.stat()
         free = shutil.disk_usage(folder).free
     except FileNotFoundError:
         return Check("data folder", Verdict.OK, f"{folder} is made at the first start")
     except OSError as problem:
         return Check("data folder", Verdict.FAIL, f"{folder}: {problem.strerror}", "set data_dir")
+    mode = stat.S_IMODE(state.st_mode)
+    if not stat.S_ISDIR(state.st_mode):
+        fix = "move the file away, or set another folder with `data_dir`"
+        return Check("data folder", Verdict.FAIL, f"{folder} is no folder", fix)
     if mode & 0o077:
         found = f"{folder} is open to other users ({mode:o})"
         return Check("data folder", Verdict.FAIL, found, f"chmod 700 '{folder}'")

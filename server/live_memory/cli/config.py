@@ -10,9 +10,10 @@ from pathlib import Path
 import click
 from pydantic import SecretStr
 
-from live_memory.cli.connection import find, post
 from live_memory.cli.failure import Failure
 from live_memory.cli.options import configured, json_option, load_configuration
+from live_memory.cli.reaching.connection import post
+from live_memory.cli.reaching.finding import find
 from live_memory.core.errors import InvalidRequest
 from live_memory.settings import RELOADABLE, Configuration, Settings, config_file, load
 

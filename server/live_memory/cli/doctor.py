@@ -7,7 +7,8 @@ from dataclasses import asdict
 import click
 
 from live_memory.cli.checking.delivery import of_delivery
-from live_memory.cli.checks import Check, Verdict, of_installation, of_plugin, of_server
+from live_memory.cli.checking.server import of_server
+from live_memory.cli.checks import Check, Verdict, of_installation, of_plugin
 from live_memory.cli.failure import ExitCode
 from live_memory.cli.options import configured, json_option
 from live_memory.settings import Configuration, Settings

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import click
 
-from live_memory.cli.connection import Server, find, get, post
 from live_memory.cli.failure import ExitCode, Failure
 from live_memory.cli.options import absolute, configured, cwd_option, json_option
+from live_memory.cli.reaching.connection import get, post
+from live_memory.cli.reaching.finding import Server, find
 from live_memory.settings import Configuration
 
 __all__ = ["facts"]

@@ -32,10 +32,13 @@ class ExitCode(IntEnum):
 class Failure(click.ClickException):
     """One sentence that says what to do, a class for programs, and the exit code."""
 
-    def __init__(self, message: str, *, code: ExitCode, kind: str) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, code: ExitCode, kind: str, fix: str | None = None) -> None:
+        """`fix` is told after the message, and by itself where there is a place for it."""
+        super().__init__(f"{message}: {fix}" if fix else message)
         self.code = code
         self.kind = kind
+        self.what = message
+        self.fix = fix
 
     def __str__(self) -> str:
         return self.message

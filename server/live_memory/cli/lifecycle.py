@@ -5,11 +5,13 @@ from pathlib import Path
 
 import click
 
-from live_memory.cli.connection import Server, find, health
 from live_memory.cli.failure import ExitCode, Failure
 from live_memory.cli.options import configured, json_option
+from live_memory.cli.reaching.connection import health
+from live_memory.cli.reaching.finding import Server, find
 from live_memory.cli.running.launcher import ensure_running
 from live_memory.cli.running.stopping import stop as end
+from live_memory.cli.running.stopping import stop_unheard
 from live_memory.settings import Configuration, Settings
 
 __all__ = ["plugin_folder", "start", "status", "stop"]
@@ -58,13 +60,17 @@ def stop(configuration: Configuration, *, as_json: bool) -> None:
     try:
         server = find(configuration.settings)
     except Failure as problem:
+        pid = stop_unheard(configuration.settings) if problem.code == ExitCode.LOCKED else None
         # Nothing runs: that is what was asked for.
-        if problem.code != ExitCode.UNREACHABLE:
+        if pid is None and problem.code != ExitCode.UNREACHABLE:
             raise
-        click.echo(json.dumps({"stopped": False}) if as_json else "no server runs")
-        return
-    end(server, configuration.settings, within_s=_STOP_S)
-    click.echo(json.dumps({"stopped": True, "pid": server.pid}) if as_json else "stopped")
+    else:
+        end(server, configuration.settings, within_s=_STOP_S)
+        pid = server.pid
+    if as_json:
+        click.echo(json.dumps({"stopped": False} if pid is None else {"stopped": True, "pid": pid}))
+    else:
+        click.echo("no server runs" if pid is None else "stopped")
 
 
 def plugin_folder() -> Path | None:

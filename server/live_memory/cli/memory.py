@@ -4,8 +4,9 @@ import json
 
 import click
 
-from live_memory.cli.connection import find, get, post
 from live_memory.cli.options import absolute, configured, cwd_option, json_option
+from live_memory.cli.reaching.connection import get, post
+from live_memory.cli.reaching.finding import find
 from live_memory.settings import Configuration
 
 __all__ = ["empty", "stats"]

@@ -18,8 +18,8 @@ import anyio
 import click
 
 from live_memory import __version__
+from live_memory.cli.reaching.lock import FileLock, holder
 from live_memory.cli.running.heap import keep_together
-from live_memory.cli.running.lock import FileLock
 from live_memory.cli.running.mode import Mode
 from live_memory.core.errors import InvalidRequest
 from live_memory.settings import Configuration, Settings, config_file, load
@@ -125,8 +125,7 @@ def _serve_locked(
     with closing(listener):
         log = open_log(settings)
         log_to(log, settings.log_level)
-        here = RunningServer(host, settings.port, os.getpid(), __version__, mode)
-        known.publish(settings.data_dir, here)
+        _publish(settings, RunningServer(host, settings.port, os.getpid(), __version__, mode))
         try:
             identity = Identity(token, settings.port, os.getpid())
             app = build_app(
@@ -139,7 +138,16 @@ def _serve_locked(
             leaving = Leaving(_quiet_s(configuration, mode), say=_say)
             return anyio.run(functools.partial(host_app, app, listener, leaving=leaving))
         finally:
-            known.withdraw(settings.data_dir)
+            with suppress(OSError):
+                known.withdraw(settings.data_dir)
+
+
+def _publish(settings: Settings, here: RunningServer) -> None:
+    """Say where we are; who finds no room for that looks where the settings say (C10)."""
+    try:
+        known.publish(settings.data_dir, here)
+    except OSError as problem:
+        _say(f"data folder '{settings.data_dir}' takes nothing ({problem.strerror})")
 
 
 def _turn(lock: FileLock, settings: Settings, host: str) -> int | None:
@@ -154,7 +162,9 @@ def _turn(lock: FileLock, settings: Settings, host: str) -> int | None:
         if ended is not None or is_held:
             return ended
         time.sleep(0.1)
-    _say(f"data folder '{settings.data_dir}' is locked by a process that does not answer")
+    there = holder(settings.data_dir / "lock")
+    who = f"process {there.pid}, which" if there else "a process that"
+    _say(f"data folder '{settings.data_dir}' is locked by {who} does not answer")
     return _LOCKED
 
 

@@ -1,4 +1,8 @@
-"""Lets the port open before the MCP library is there: its import takes longer than all the rest."""
+"""Lets the port open before the MCP library is there: its import takes longer than all the rest.
+
+While it is imported every other thread gets a share of the interpreter at best, so who waits for a
+reply at that moment comes first, unless it is a reply by that very protocol.
+"""
 
 import importlib
 from collections.abc import Callable
@@ -12,10 +16,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from live_memory.flow.jobs import Ask, Jobs
 from live_memory.ports import Clock
+from live_memory.web.drain import Drain
 
 __all__ = ["McpLimits", "McpMount"]
 
 _MODULE = "live_memory.web.mcp"
+# A first question takes a fifth of a second where there is an index, and seconds where a small
+# repository is looked at for the first time. No garbage is collected until then, so not for long.
+_OTHERS_FIRST_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +48,7 @@ class McpMount:
         self,
         ask: Ask,
         *,
+        drain: Drain,
         clock: Clock,
         jobs: Jobs | None,
         port: int,
@@ -47,16 +56,19 @@ class McpMount:
         imported: Callable[[], None],
     ) -> None:
         self._ask = ask
+        self._drain = drain
         self._clock = clock
         self._jobs = jobs
         self._port = port
         self._limits = limits
         self._imported = imported
         self._app: ASGIApp | None = None
+        self._wanted = anyio.Event()
         self._ready = anyio.Event()
 
     async def run(self) -> None:
         """Import in a thread, then hold the sessions until cancelled."""
+        await self._due()
         found = await anyio.to_thread.run_sync(
             importlib.import_module, _MODULE, abandon_on_cancel=True
         )
@@ -76,6 +88,19 @@ class McpMount:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request of the protocol."""
+        self._wanted.set()
         await self._ready.wait()
         if self._app is not None:
             await self._app(scope, receive, send)
+
+    async def _due(self) -> None:
+        """Wait until it is asked for, or nobody waits for anything else; not for long."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._want_when_quiet)
+            await self._wanted.wait()
+            tasks.cancel_scope.cancel()
+
+    async def _want_when_quiet(self) -> None:
+        with anyio.move_on_after(_OTHERS_FIRST_S):
+            await self._drain.quiet(0)
+        self._wanted.set()

@@ -41,6 +41,11 @@ def ensure_data_dir(folder: Path) -> None:
                     "name a folder of its own, or `chmod 700` it"
                 )
             folder.chmod(0o700)
+    except FileExistsError:
+        raise InvalidRequest(
+            f"data folder '{folder}' cannot be used (it is no folder): move what is there away, or "
+            "set another with `data_dir`"
+        ) from None
     except OSError as problem:
         raise InvalidRequest(
             f"data folder '{folder}' cannot be used ({problem.strerror}): make it writable, or set "

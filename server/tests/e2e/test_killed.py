@@ -1,6 +1,7 @@
 """Killed at any moment: what was acknowledged is there, and the next start is like any (S45)."""
 
 import http.client
+import json
 import os
 import random
 import re
@@ -11,7 +12,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -110,8 +111,11 @@ def test_a_kill_at_every_call_loses_nothing_that_was_acknowledged(
     assert kills > len(calls) * 0.8
 
 
-# Each takes about a second. `LM_TEST_KILLS` asks for more, as docs/adr/0012-journal.md does.
+# Each takes about a second. `LM_TEST_KILLS` asks for more, as docs/adr/0012-journal.md does, and
+# `LM_TEST_KILLS_TO` for a file, in JSON, of what was seen: benchmark/results/kills.json is one.
 _KILLS = int(os.environ.get("LM_TEST_KILLS", "10"))
+_TO = os.environ.get("LM_TEST_KILLS_TO")
+_START_S, _MANY_START_S = 3.0, 2.0
 _SLOW = float(os.environ.get("LM_TEST_SLOW", "1"))
 
 
@@ -178,23 +182,46 @@ def test_a_server_that_is_killed_again_and_again_loses_nothing_it_acknowledged(
     project = tmp_path / "project"
     project.mkdir()
     (project / ".git").mkdir()
-    chance, load, starts_s = random.Random(45), _Load(project), list[float]()
+    chance, load = random.Random(45), _Load(project)
+    healthy_s, whole_s = list[float](), list[float]()
     port, data = a_free_port(), tmp_path / "server/data"
-    for _ in range(_KILLS):
+    for number in range(_KILLS + 1):
         began = time.monotonic()
         with running_server(tmp_path / "server", LIVE_MEMORY_PORT=str(port)) as server:
-            starts_s.append(time.monotonic() - began)
+            healthy_s.append(time.monotonic() - began)
             _check(server, project, load)
-            load.on(server, for_s=chance.uniform(0.05, 0.6))
-    with running_server(tmp_path / "server", LIVE_MEMORY_PORT=str(port)) as server:
-        _check(server, project, load)
-        assert server.request("GET", "/health").json["status"] == "ok"
+            whole_s.append(time.monotonic() - began)
+            if number < _KILLS:
+                load.on(server, for_s=chance.uniform(0.05, 0.6))
+            else:
+                assert server.request("GET", "/health").json["status"] == "ok"
     rest = [file.name for file in data.rglob("*") if ".unreadable" in file.name]
     assert rest == []
-    assert max(starts_s) < 3 * _SLOW
-    figures = f"{len(load.names)} events, {len(load.questions)} answers, 0 lost; start "
-    figures += f"{statistics.median(starts_s):.2f} s, at most {max(starts_s):.2f} s"
-    (tmp_path / "figures").write_text(f"{_KILLS} kills: {figures}\n")
+    # The first start is none after a kill.
+    _tell(load, healthy_s[1:], whole_s[1:])
+    assert max(healthy_s[1:]) < (_MANY_START_S if _TO else _START_S) * _SLOW
+
+
+def _tell(load: _Load, healthy_s: Sequence[float], whole_s: Sequence[float]) -> None:
+    """Write what was seen, where that is asked for; whoever comes here has lost nothing."""
+    if _TO is None:
+        return
+    figures = {
+        "kills": _KILLS,
+        "events_acknowledged": len(load.names),
+        "answers_acknowledged": len(load.questions),
+        "lost": 0,
+        "start_to_health_s": _spread(healthy_s),
+        "start_until_everything_is_known_again_s": _spread(whole_s),
+        "processors": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 2),
+        "python": ".".join(map(str, sys.version_info[:3])),
+    }
+    Path(_TO).write_text(json.dumps(figures, indent=2) + "\n")
+
+
+def _spread(times_s: Sequence[float]) -> dict[str, float]:
+    return {"p50": round(statistics.median(times_s), 3), "max": round(max(times_s), 3)}
 
 
 def _check(server: RunningServer, project: Path, load: _Load) -> None:

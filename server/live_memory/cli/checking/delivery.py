@@ -11,8 +11,9 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from live_memory.cli.checks import Check, Verdict
-from live_memory.cli.connection import Server, find, get, post
-from live_memory.cli.failure import Failure
+from live_memory.cli.failure import ExitCode, Failure
+from live_memory.cli.reaching.connection import get, post
+from live_memory.cli.reaching.finding import Server, find
 from live_memory.core.errors import InvalidRequest
 from live_memory.settings import Settings
 from live_memory.web.identity import published
@@ -36,8 +37,9 @@ def of_delivery(settings: Settings) -> Iterator[Check]:
         server = find(settings)
     except InvalidRequest:
         return  # the token's own line has said so
-    except Failure:
-        yield from _left_behind(settings.data_dir)
+    except Failure as problem:
+        if problem.code != ExitCode.LOCKED:  # else it is our server's, that hangs
+            yield from _left_behind(settings.data_dir)
         yield from _waiting(settings.data_dir, is_running=False)
         return
     yield _hook(server, settings)
@@ -107,6 +109,9 @@ def _hook(server: Server, settings: Settings) -> Check:
             post(server, "/clear", {"cwd": folder})
         except Failure as failure:
             problem = str(failure)
+    if problem and published(settings.data_dir) is None:
+        # The server had no room to say where it is, and the hook has none for its event.
+        return Check("hook", Verdict.FAIL, problem, "the data folder's line first")
     if problem:
         return Check("hook", Verdict.FAIL, problem, _REINSTALL)
     return Check("hook", Verdict.OK, f"an event came through in {took_ms:.0f} ms")

@@ -11,9 +11,9 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from live_memory.cli.connection import Server, find
 from live_memory.cli.failure import ExitCode, Failure, forget_trouble
-from live_memory.cli.running.lock import FileLock
+from live_memory.cli.reaching.finding import Server, find
+from live_memory.cli.reaching.lock import FileLock
 from live_memory.cli.running.mode import Mode
 from live_memory.cli.running.replacing import is_outdated, make_way
 from live_memory.core.errors import InvalidRequest
@@ -72,7 +72,8 @@ def _running(settings: Settings) -> Server | None:
     try:
         return find(settings)
     except Failure as problem:
-        if problem.code in (ExitCode.UNREACHABLE, ExitCode.STRANGER):
+        # Who just starts, or just ends, may look like any of them.
+        if problem.code in (ExitCode.UNREACHABLE, ExitCode.STRANGER, ExitCode.LOCKED):
             return None
         raise
 

@@ -10,8 +10,8 @@ import re
 import click
 
 from live_memory import __version__
-from live_memory.cli.connection import Server, find
 from live_memory.cli.failure import Failure
+from live_memory.cli.reaching.finding import Server, find
 from live_memory.cli.running.mode import Mode
 from live_memory.cli.running.stopping import stop
 from live_memory.settings import Settings

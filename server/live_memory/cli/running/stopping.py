@@ -5,16 +5,20 @@ import signal
 import time
 from pathlib import Path
 
-from live_memory.cli.connection import Server, post
 from live_memory.cli.failure import ExitCode, Failure
+from live_memory.cli.reaching.connection import post
+from live_memory.cli.reaching.finding import Server
+from live_memory.cli.reaching.lock import holder
 from live_memory.settings import Settings
 from live_memory.web.identity import published
 
-__all__ = ["stop"]
+__all__ = ["stop", "stop_unheard"]
 
 _LOOK_EVERY_S = 0.05
 # After its last word the process is gone at once; in a container, its number is another's here.
 _LAST_S = 1.0
+# One that hangs saves nothing any more; what it acknowledged is in its journal.
+_TO_SAVE_S = 5.0
 
 
 def stop(server: Server, settings: Settings, *, within_s: float, if_idle: bool = False) -> bool:
@@ -44,19 +48,40 @@ def stop(server: Server, settings: Settings, *, within_s: float, if_idle: bool =
     )
 
 
+def stop_unheard(settings: Settings) -> int | None:
+    """End our server where it does not prove itself; its process, or nothing where none is sure.
+
+    It holds the lock of the data folder and published that it serves: no other process does both.
+
+    Raises:
+        Failure: it belongs to another user, or cannot be ended.
+    """
+    there, said = holder(settings.data_dir / "lock"), published(settings.data_dir)
+    if there is None or said is None or said.pid != there.pid:
+        return None
+    for number, within_s in ((signal.SIGTERM, _TO_SAVE_S), (signal.SIGKILL, _LAST_S)):
+        _signal(there.pid, number)
+        until = time.monotonic() + within_s
+        while time.monotonic() < until:
+            if not _is_alive(there.pid):
+                return there.pid
+            time.sleep(_LOOK_EVERY_S)
+    raise Failure(f"process {there.pid} cannot be ended", code=ExitCode.FAILED, kind="timeout")
+
+
 def _ask(server: Server) -> None:
     try:
         post(server, "/v1/stop", {"when": "now"})
     except Failure as problem:
         if problem.kind == "timeout":
             raise
-        _signal(server.pid)
+        # It takes no such request; the proof covered its process id.
+        _signal(server.pid, signal.SIGTERM)
 
 
-def _signal(pid: int) -> None:
-    """End a server that takes no such request; the proof covered its process id."""
+def _signal(pid: int, number: signal.Signals) -> None:
     try:
-        os.kill(pid, signal.SIGTERM)
+        os.kill(pid, number)
     except ProcessLookupError:
         return
     except PermissionError as problem:

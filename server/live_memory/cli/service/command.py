@@ -9,9 +9,10 @@ from pathlib import Path
 
 import click
 
-from live_memory.cli.connection import find, health
 from live_memory.cli.failure import ExitCode, Failure
 from live_memory.cli.options import configured, json_option
+from live_memory.cli.reaching.connection import health
+from live_memory.cli.reaching.finding import find
 from live_memory.cli.running.mode import Mode
 from live_memory.cli.service.supervisors import supervisor
 from live_memory.cli.service.units import Service, environment_file

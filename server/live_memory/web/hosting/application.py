@@ -47,6 +47,7 @@ class Application:
         self._reception = reception
         self._mcp = McpMount(
             self.ask,
+            drain=drain,
             clock=clock,
             jobs=hub.jobs if has_async_tools else None,
             port=identity.port,

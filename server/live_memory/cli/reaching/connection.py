@@ -1,42 +1,18 @@
-"""Talk to the running server: it is found and proved first, and only then sees the token."""
+"""Talk to the server that was found and has proved itself."""
 
 import http.client
 import json
-import os
-import socket
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from live_memory.cli.failure import ExitCode, Failure, trouble_of
-from live_memory.settings import Settings
-from live_memory.web.identity import is_proof, new_nonce, probe, published
-from live_memory.web.token import read_token
+from live_memory.cli.failure import ExitCode, Failure
+from live_memory.cli.reaching.finding import Server
 
-__all__ = ["Health", "Server", "find", "get", "health", "post", "stream"]
+__all__ = ["Health", "get", "health", "post", "stream"]
 
-# A server that is busy with a first look answers within this; a program that accepts and never
-# speaks costs no more than this (cases.md C03).
-_PROBE_S = 2.0
 # Figures and forgetting take milliseconds; opening a large workspace for them takes longer.
 _QUICK_S = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class Server:
-    """A server that has shown that it knows our token."""
-
-    host: str
-    port: int
-    pid: int
-    version: str
-    token: str = field(repr=False)
-
-    @property
-    def url(self) -> str:
-        """Its address, as a person would type it."""
-        shown = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{shown}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,40 +22,6 @@ class Health:
     status: str
     reasons: tuple[str, ...]
     notes: tuple[str, ...] = ()
-
-
-def find(settings: Settings) -> Server:
-    """The running server of this data folder, wherever it said that it listens.
-
-    Raises:
-        Failure: nobody answers, or a stranger does.
-        InvalidRequest: the token file is not to be trusted.
-    """
-    here = (settings.host, settings.port)
-    token = _token(settings)
-    if token is not None:
-        said = published(settings.data_dir)
-        addresses = [(said.host, said.port), here] if said else [here]
-        for host, port in dict.fromkeys(addresses):
-            server = _proved(host, port, token=token)
-            if server is not None:
-                return server
-    if _is_held(*here):
-        raise Failure(
-            f"port {settings.port} is held by a program that is not the Live Memory server of "
-            f"'{settings.data_dir}': stop it, or set another port, of the plugin with `/plugin`, "
-            "else with LIVE_MEMORY_PORT",
-            code=ExitCode.STRANGER,
-            kind="stranger",
-        )
-    known = trouble_of(settings.data_dir)
-    raise Failure(
-        f"no Live Memory server answers on port {settings.port}: run `live-memory start`"
-        if known is None
-        else f"no Live Memory server runs: {known}",
-        code=ExitCode.UNREACHABLE,
-        kind="unreachable",
-    )
 
 
 def health(server: Server) -> Health:
@@ -125,32 +67,6 @@ def stream(
 def _texts(said: Mapping[str, object], name: str) -> tuple[str, ...]:
     found = said.get(name)
     return tuple(map(str, found)) if isinstance(found, list) else ()
-
-
-def _token(settings: Settings) -> str | None:
-    """The installation's token; nothing where no server was ever started."""
-    is_there = os.path.lexists(settings.data_dir / "token")
-    return read_token(settings.data_dir) if is_there else None
-
-
-def _proved(host: str, port: int, *, token: str) -> Server | None:
-    nonce = new_nonce()
-    reply = probe(host, port, f"/health?nonce={nonce}", within_s=_PROBE_S)
-    if reply is None or not is_proof(token, nonce=nonce, port=port, reply=reply):
-        return None
-    pid = reply["pid"]
-    assert isinstance(pid, int)  # the proof covers it
-    return Server(host, port, pid, str(reply.get("version")), token)
-
-
-def _is_held(host: str, port: int) -> bool:
-    try:
-        socket.create_connection((host, port), timeout=_PROBE_S).close()
-    except ConnectionRefusedError:
-        return False
-    except OSError:
-        return True
-    return True
 
 
 def _lines(

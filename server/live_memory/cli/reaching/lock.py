@@ -3,15 +3,45 @@
 import fcntl
 import os
 import time
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
 from live_memory.core.errors import InvalidRequest
 
-__all__ = ["FileLock"]
+__all__ = ["FileLock", "Holder", "holder"]
 
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _LOOK_EVERY_S = 0.05
+# More than two numbers ever take.
+_LONGEST = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """The process that holds a data folder, and the port that it listens on or soon will."""
+
+    pid: int
+    port: int
+
+
+def holder(file: Path) -> Holder | None:
+    """Who holds a server's lock now; nobody, or nobody who said so, is nothing."""
+    try:
+        descriptor = os.open(file, _READ)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        with suppress(ValueError):
+            pid, port = map(int, os.read(descriptor, _LONGEST).split())
+            return Holder(pid, port)
+    finally:
+        os.close(descriptor)
+    return None
 
 
 class FileLock:
