@@ -8,6 +8,7 @@ from typing import Protocol
 from live_memory.core.companion.chat import Abilities, ModelReply, ModelRequest
 from live_memory.core.evidence.places import Candidates, Definition, Place, Terms
 from live_memory.core.hosts.events import HostReport
+from live_memory.core.reading.comparing import Known
 from live_memory.core.reading.lookup import (
     ChangedFiles,
     CommitSearch,
@@ -138,11 +139,8 @@ class Sandbox(Protocol):
 class EvidenceIndex(Protocol):
     """Finds the places of a workspace that a question is about; derived and disposable."""
 
-    async def known(self) -> Mapping[RelPath, StatSignature]:
-        """Every file that was offered, also those that gave no text, as it was then.
-
-        It is the very mapping from before while nothing was taken in or dropped.
-        """
+    async def known(self) -> Known:
+        """Every file that was offered, also without text; the very mapping until an update."""
 
     async def hashes(
         self, signatures: Mapping[RelPath, StatSignature]
@@ -211,7 +209,7 @@ class SnapshotStore(Protocol):
     """
 
     async def load(self, key: WorkspaceKey) -> Restored:
-        """What was kept; what cannot be read is set aside and never overwritten."""
+        """What was kept; what cannot be read is set aside, or told and left alone."""
 
     async def append(self, key: WorkspaceKey, root: str, told: Sequence[Told]) -> None:
         """Add records: they survive a crash once this returns, or none comes before a save."""
@@ -250,7 +248,10 @@ class Spool(Protocol):
     """Keeps what hooks wrote down while the server was away."""
 
     async def take(self) -> Sequence[Missed]:
-        """Everything that was written down, oldest first; each is given once."""
+        """Everything that was written down, oldest first; each once, but again after a crash.
+
+        Who asks has taken up all that was given before.
+        """
         ...
 
 

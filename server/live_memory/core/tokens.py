@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Self
@@ -43,7 +44,10 @@ _COSTS = {
         1.066, 0, 0.114, 0.738, 1.045, 0.034, 1.084, 0.689, 0.827, 0.125, 0.412, 0.694,
     ),
 }  # fmt: skip
-_PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|\n[ \t\n]*|[ \t]+|[^\w\s]+|_+|[^\x00-\x7f]+")
+# What is most frequent first: they begin with different characters.
+_PIECE = re.compile(
+    r"[a-z]+|[ \t]+|[^\w\s]+|\n[ \t\n]*|_+|[A-Z]+(?![a-z])|[A-Z][a-z]+|\d+|[^\x00-\x7f]+"
+)
 _CJK = re.compile(
     "[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
 )
@@ -104,29 +108,30 @@ class Calibration:
 def _features(text: str) -> tuple[int, ...]:
     words = extra = upper = digits = ends = indent = wide = underscores = 0
     runs = marks = others = cjk = 0
-    for piece in _PIECE.findall(text):
+    # Code repeats itself: a file of 3,500 pieces has 400 different ones.
+    for piece, times in Counter(_PIECE.findall(text)).items():
         first = piece[0]
         if first == "\n":
-            ends += 1
-            indent += len(piece) - 1
+            ends += times
+            indent += times * (len(piece) - 1)
         elif first in " \t":
-            wide += len(piece) > 1
+            wide += times * (len(piece) > 1)
         elif not piece.isascii():
             wide_characters = len(_CJK.findall(piece))
-            cjk += wide_characters
-            others += len(piece) - wide_characters
+            cjk += times * wide_characters
+            others += times * (len(piece) - wide_characters)
         elif first.isalpha():
-            words += 1
-            extra += max(0, len(piece) - _WHOLE_WORD)
+            words += times
+            extra += times * max(0, len(piece) - _WHOLE_WORD)
             if len(piece) > 1 and piece.isupper():
-                upper += len(piece)
+                upper += times * len(piece)
         elif first.isdigit():
-            digits += len(piece)
+            digits += times * len(piece)
         elif first == "_":
-            underscores += 1
+            underscores += times
         else:
-            runs += 1
-            marks += len(piece) - 1
+            runs += times
+            marks += times * (len(piece) - 1)
     return (
         words, extra, upper, digits, ends, indent, wide, underscores, runs, marks, others, cjk,
     )  # fmt: skip

@@ -4,11 +4,12 @@ The index says where to look; what is said comes from bytes read now, and from n
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from types import MappingProxyType
 
 from live_memory.core.asking.answer import Answer, Mode, Question
-from live_memory.core.evidence.composition import Composed, compose, nothing
+from live_memory.core.evidence.composition import Composed, compose, nothing, opening
 from live_memory.core.evidence.finding import Finding, Saying, say, say_uses, say_way, subjects
 from live_memory.core.evidence.head_start import (
     HeadStart,
@@ -23,7 +24,7 @@ from live_memory.core.evidence.places import Definition, DefinitionKind, Evidenc
 from live_memory.core.evidence.question import asked_for_a_way, asked_for_uses, terms_of
 from live_memory.core.evidence.ranking import is_test
 from live_memory.core.evidence.snippets import key_lines
-from live_memory.core.evidence.support import Standing, support
+from live_memory.core.evidence.support import Standing, explain, support
 from live_memory.core.evidence.uses import (
     in_reading_order,
     is_definition_of,
@@ -33,22 +34,21 @@ from live_memory.core.evidence.uses import (
 from live_memory.core.evidence.words import base_name, unique
 from live_memory.core.memory.events import QuestionAnswered
 from live_memory.core.values import RelPath
-from live_memory.flow.evidence.desk import Desk, Shelf
+from live_memory.flow.evidence.desk import Desk
 from live_memory.flow.evidence.tracing import way
-from live_memory.ports import EvidenceIndex
 
-__all__ = ["answer_from_evidence", "head_start"]
+__all__ = ["MOST_SHOWN_FILES", "answer_from_evidence", "head_start"]
 
 # Recall is judged, and people read, within the first ten files.
 _MOST_FILES = 10
 # A model is shown more: recall goes on rising, at 8,000 tokens by .03 of the gold files.
-_MOST_SHOWN_FILES = 16
+MOST_SHOWN_FILES = 16
 # What the four best places use comes right after the six best: .03 more of the gold lines.
 _UNITS_FIRST, _FOLLOWED_UNITS, _MOST_NAMES_OF_A_UNIT = 6, 4, 40
 # What answers to like questions cited doubles the gold lines of recorded sessions at 8,000 tokens.
 _UNITS_BEFORE_PAST = 2
 # What is opened beyond the ranked files bounds the work of a question.
-_MOST_OPENED, _MOST_CALLS_TRIED, _MOST_CALLERS = 12, 8, 3
+_MOST_OPENED, _MOST_CALLS_TRIED, _MOST_CALLERS = 12, 8, 2
 _LINES_FOLLOWED, _MOST_NAMES_FOLLOWED, _MOST_RELATED = 4, 8, 2
 # A name that more definitions share says nothing of which one is called.
 _MOST_NAMESAKES = 3
@@ -57,15 +57,14 @@ _MOST_NAMESAKES = 3
 async def answer_from_evidence(
     question: Question,
     *,
-    shelf: Shelf,
-    index: EvidenceIndex,
+    desk: Desk,
+    edited: frozenset[RelPath] = frozenset(),
 ) -> Answer:
-    """Find places, open them again, and say what stands there now.
+    """Find places, open them again, and say what stands there now; what was `edited` ranks higher.
 
     The caller has brought the index up to date; a file that changed since is indexed again here.
     """
-    desk = Desk(shelf, index)
-    terms = terms_of(question.text)
+    terms = replace(terms_of(question.text), edited=edited)
     evidence = await desk.look_up(terms, limit=_MOST_FILES)
     composed = await _composed(question, terms, evidence, desk)
     used = {citation.path for citation in composed.citations}
@@ -75,14 +74,14 @@ async def answer_from_evidence(
         grounding=composed.grounding,
         citations=composed.citations,
         evidence=MappingProxyType({path: evidence.files[path].sha for path in sorted(used)}),
+        why=explain(question.text, terms, evidence, composed.citations),
     )
 
 
 async def head_start(
     question: Question,
     *,
-    shelf: Shelf,
-    index: EvidenceIndex,
+    desk: Desk,
     past: Sequence[QuestionAnswered],
     viewed: Mapping[RelPath, Viewed],
     budget_tokens: int,
@@ -93,8 +92,7 @@ async def head_start(
     then what the agent `viewed` of the files that rank.
     The caller has brought the index up to date; a file that changed since is indexed again here.
     """
-    desk = Desk(shelf, index)
-    evidence = await desk.look_up(terms_of(question.text), limit=_MOST_SHOWN_FILES)
+    evidence = await desk.look_up(terms_of(question.text), limit=MOST_SHOWN_FILES)
     known = recalled(evidence.candidates.worth, past)
     units = [whole(unit, evidence.files[unit.place.path]) for unit in evidence.units]
     used = await _used_by(units[:_FOLLOWED_UNITS], evidence, desk)
@@ -115,10 +113,10 @@ async def _composed(question: Question, terms: Terms, evidence: Evidence, desk: 
     steps = await way(*ends, desk) if ends else ()
     if steps:
         saying = say_way(steps, evidence.files)
-        on_it = unique(use.within for use, _ in steps if use.within)
+        on_it = unique(step.use.within for step in steps if step.use.within)
         return compose(saying, on_it, evidence, found, budget=question.budget)
     name = asked_for_uses(question.text)
-    defined = await desk.index.definitions(name) if name else ()
+    defined = await desk.definitions(name) if name else ()
     if name and defined:
         saying = await _uses(base_name(name), defined, evidence, desk)
         return compose(saying, defined, evidence, found, budget=question.budget)
@@ -147,7 +145,8 @@ async def _finding(chosen: Sequence[Definition], evidence: Evidence, desk: Desk)
     uses = uses_of(base_name(lead.name), places, evidence.files)
     callers = [use for use in uses if use.within != lead and not use.is_import]
     others = [other for other in _there(related, evidence) if other not in chosen]
-    return say(Finding(chosen, callers[:_MOST_CALLERS], others[:_MOST_RELATED]), evidence)
+    finding = Finding(chosen, callers[:_MOST_CALLERS], others[:_MOST_RELATED])
+    return say(finding, evidence, besides=opening(chosen, evidence))
 
 
 def _there(definitions: Sequence[Definition], evidence: Evidence) -> list[Definition]:
@@ -159,7 +158,7 @@ def _there(definitions: Sequence[Definition], evidence: Evidence) -> list[Defini
 
 async def _calls_of(lead: Definition, evidence: Evidence, desk: Desk) -> Sequence[Place]:
     name = base_name(lead.name)
-    namesakes = await desk.index.definitions(name)
+    namesakes = await desk.definitions(name)
     if not 1 <= len(namesakes) <= _MOST_NAMESAKES:
         return ()
     near = [lead.place.path, *(file.path for file in evidence.best)]
@@ -174,7 +173,7 @@ async def _related(lead: Definition, evidence: Evidence, desk: Desk) -> Sequence
     names = unique(names_on([file.lines[number - 1] for number in numbers]))
     found: list[Definition] = []
     for name, is_own in names[:_MOST_NAMES_FOLLOWED]:
-        here = await desk.index.definitions(name)
+        here = await desk.definitions(name)
         if len(here) == 1 and name != base_name(lead.name):
             is_near = is_own or here[0].place.path == lead.place.path
             found += [other for other in here if is_near and _may_follow(lead, other)]
@@ -189,7 +188,7 @@ async def _used_by(
     for place in chain(*units):
         rows = evidence.files[place.path].lines[place.start - 1 : place.end]
         for name in unique(name for name, _ in names_on(rows))[:_MOST_NAMES_OF_A_UNIT]:
-            here = [d for d in await desk.index.definitions(name) if not is_test(d.place.path)]
+            here = [d for d in await desk.definitions(name) if not is_test(d.place.path)]
             if len(here) == 1:
                 found[here[0]] = None
     return tuple(found)

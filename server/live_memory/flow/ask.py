@@ -8,19 +8,22 @@ Whatever goes wrong on the way, the caller gets something true before the deadli
 
 from collections.abc import Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 import anyio
 
 from live_memory.core.asking.answer import Answer, Grounding, Mode, Question, StopReason
 from live_memory.core.companion.prompt import recipe
 from live_memory.core.errors import Busy, LiveMemoryError
+from live_memory.core.memory.editing import edited_lately
 from live_memory.core.memory.events import QuestionAnswered
 from live_memory.core.reading.redaction import Redactor
 from live_memory.core.values import RelPath
-from live_memory.flow.answer_from_evidence import answer_from_evidence
+from live_memory.flow.answer_from_evidence import MOST_SHOWN_FILES, answer_from_evidence
 from live_memory.flow.companion.kept import kept_answer
 from live_memory.flow.companion.recalling import with_what_is_known
 from live_memory.flow.companion.reply import Consultation
+from live_memory.flow.evidence.desk import Desk
 from live_memory.flow.models.lending import Companion
 from live_memory.flow.progress import Progress
 from live_memory.flow.workspace import Workspace
@@ -54,7 +57,11 @@ async def ask(
         async with memory.turns.turn(give_up_at=deadline - _TO_ANSWER_S) as is_our_turn:
             changed, notice = await _bring_up_to_date(memory, deadline - _TO_ANSWER_S, progress)
             await progress("looking for evidence")
-            answer = await _from_evidence(memory, question)
+            # A model's kept answers stand while the same is found, whatever was edited beside it.
+            edited = None if companion else edited_lately(memory.window, question.asked_at)
+            most = MOST_SHOWN_FILES if companion else 0
+            desk = Desk(memory.indexer.shelf, memory.index, most=most)
+            answer = await _from_evidence(memory, question, desk, edited or frozenset())
             if notice is not None and not answer.citations:
                 answer = _nothing("Nothing was found in the part of this workspace that is known.")
             answer = replace(answer, notice=notice)
@@ -66,6 +73,7 @@ async def ask(
                     memory,
                     question,
                     companion=companion,
+                    desk=desk,
                     evidence=answer,
                     changed=changed,
                     recipe=made,
@@ -75,7 +83,8 @@ async def ask(
                 answer = kept or await consultation.answer()
     answer = replace(_redacted(answer, memory.redactor), elapsed_s=anyio.current_time() - started)
     try:
-        await memory.record(QuestionAnswered(question, answer, based_on=seen.revision))
+        remembered = replace(answer, why=MappingProxyType({}))
+        await memory.record(QuestionAnswered(question, remembered, based_on=seen.revision))
     except Busy:
         return replace(answer, notice="This answer could not be kept in memory.")
     return answer
@@ -87,10 +96,11 @@ def _redacted(answer: Answer, redactor: Redactor) -> Answer:
     return replace(answer, text=redactor.redact_forms(answer.text).text.text, notice=notice)
 
 
-async def _from_evidence(memory: Workspace, question: Question) -> Answer:
+async def _from_evidence(
+    memory: Workspace, question: Question, desk: Desk, edited: frozenset[RelPath]
+) -> Answer:
     try:
-        shelf = memory.indexer.shelf
-        found = await answer_from_evidence(question, shelf=shelf, index=memory.index)
+        found = await answer_from_evidence(question, desk=desk, edited=edited)
         return await with_what_is_known(memory, question, found)
     except LiveMemoryError as problem:
         return _nothing(f"The evidence could not be read: {problem}")

@@ -10,22 +10,16 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 import anyio
 
 from live_memory.core.errors import StoreUnavailable
-from live_memory.core.memory.coverage import Shown, in_view
-from live_memory.core.memory.events import FileChanged, FileGone, FileObserved, MemoryEvent
-from live_memory.core.memory.window import Window, current_hashes
-from live_memory.core.reading.admission import observe
+from live_memory.core.memory.events import FileChanged, FileGone, MemoryEvent
+from live_memory.core.memory.following import Following
+from live_memory.core.memory.window import Entry, Window, told_by
 from live_memory.core.reading.observation import FileRead, Observation, Skipped
-from live_memory.core.reading.redaction import Redactor
-from live_memory.core.tokens import estimate
-from live_memory.core.values import ContentHash, Origin, RelPath, StatSignature
+from live_memory.core.values import ContentHash, RelPath, StatSignature
 from live_memory.ports import Clock, EvidenceIndex, Sandbox
 
 __all__ = ["Freshness"]
 
-# New bytes of a changed file are shown whole up to so many tokens; of a larger one only that it
-# changed, and the companion reads what it needs of it.
-_SHOWN_WHOLE = 3_000
-# Files that are held at a time: after a restart all that are known are hashed once.
+# Files that are hashed in one go: after a restart that the index did not outlive, all are.
 _BATCH = 64
 
 
@@ -41,18 +35,14 @@ class Freshness:
         *,
         sandbox: Sandbox,
         index: Callable[[], EvidenceIndex],
-        redactor: Redactor,
         clock: Clock,
-        max_file_bytes: int,
     ) -> None:
         self._sandbox = sandbox
         self._index = index
-        self._redactor = redactor
         self._clock = clock
-        self._max_file_bytes = max_file_bytes
         self.turn = anyio.Lock()
         self._proved: dict[RelPath, tuple[StatSignature, ContentHash]] = {}
-        self._hashes = _Hashes()
+        self._known = Following(_Known, _Known.take)
         # What may not be proved by these signatures; without them it is everything.
         self._signatures: Mapping[RelPath, StatSignature] | None = None
         self._unsure: set[RelPath] = set()
@@ -82,13 +72,14 @@ class Freshness:
         signatures: Mapping[RelPath, StatSignature],
         record: Callable[[MemoryEvent], Awaitable[None]],
     ) -> Sequence[RelPath]:
-        known, told = self._hashes.of(window)
+        now = self._known.of(window)
+        known, told, now.told = now.hashes, now.told, set()
         is_same = signatures is self._signatures
         unsure = self._unsure | told if is_same else known.keys()
         found = [p for p in unsure if p in known and not self._is_proved(p, known, signatures)]
         self._signatures, self._unsure = None, set()
         doubtful = await self._unproved(sorted(found), known, signatures)
-        changed = await self._looked_at(doubtful, window, known, record)
+        changed = await self._looked_at(doubtful, known, record)
         self._unsure |= {p for p in doubtful if not self._is_proved(p, known, signatures)}
         self._signatures = signatures
         return changed
@@ -115,21 +106,16 @@ class Freshness:
     async def _looked_at(
         self,
         doubtful: Sequence[RelPath],
-        window: Window,
         known: Mapping[RelPath, ContentHash | None],
         record: Callable[[MemoryEvent], Awaitable[None]],
     ) -> Sequence[RelPath]:
         """Record what other bytes are in these files; returns their paths, in order."""
-        if not doubtful:
-            return ()
-        shown = in_view(window)
         changed = []
         for start in range(0, len(doubtful), _BATCH):
             batch = doubtful[start : start + _BATCH]
-            names = [path.text for path in batch]
-            reads = await self._sandbox.read(names, max_bytes=self._max_file_bytes)
+            reads = await self._sandbox.read([path.text for path in batch], max_bytes=0)
             for path, read in zip(batch, reads, strict=True):
-                event = self._judged(path, known[path], read, shown=shown.get(path))
+                event = self._judged(path, known[path], read)
                 if event is not None:
                     changed.append(path)
                     await record(event)
@@ -145,45 +131,25 @@ class Freshness:
         return proof is not None and proof == (signatures.get(path), known[path])
 
     def _judged(
-        self,
-        path: RelPath,
-        known: ContentHash | None,
-        read: FileRead | Skipped,
-        *,
-        shown: Shown | None,
+        self, path: RelPath, known: ContentHash | None, read: FileRead | Skipped
     ) -> MemoryEvent | None:
         now = self._clock.now()
         if isinstance(read, Skipped):
             self._proved.pop(path, None)
             return None if known is None else FileGone(path, now)
         self._proved[path] = (read.signature, read.sha)
-        if read.sha == known:
-            return None
-        if shown is None:
-            return FileChanged(path, read.sha, now)
-        seen = observe(read, redactor=self._redactor)
-        if isinstance(seen, Observation) and estimate(seen.text.text) <= _SHOWN_WHOLE:
-            total = len(seen.lines)
-            return FileObserved(path, read.sha, 1, total, total, Origin.DISK, now)
-        return FileChanged(path, read.sha, now)
+        return None if read.sha == known else FileChanged(path, read.sha, now)
 
 
-class _Hashes:
-    """The last known hash of every file of a window, brought up to date by its new entries."""
+class _Known:
+    """The last known hash of every file, and which files entries told of since the last look."""
 
-    def __init__(self) -> None:
-        self._window = Window()
-        self._known: dict[RelPath, ContentHash | None] = {}
+    def __init__(self, window: Window) -> None:
+        self.hashes: dict[RelPath, ContentHash | None] = {**window.settled}
+        self.told = set(self.hashes)
 
-    def of(self, window: Window) -> tuple[Mapping[RelPath, ContentHash | None], set[RelPath]]:
-        """Every file's hash; and which files entries tell of that were not there the last time."""
-        before, self._window = self._window, window
-        count = len(before.entries)
-        # The same entries are the very same values: this compares 2,000 of them in microseconds.
-        has_grown = window.settled is before.settled and window.entries[:count] == before.entries
-        if not has_grown:
-            self._known = current_hashes(window)
-            return self._known, set(self._known)
-        told = current_hashes(Window(entries=window.entries[count:]))
-        self._known.update(told)
-        return self._known, set(told)
+    def take(self, entry: Entry) -> None:
+        """Add what the next entry tells."""
+        for path, sha in told_by(entry.content):
+            self.hashes[path] = sha
+            self.told.add(path)

@@ -14,7 +14,7 @@ import anyio.to_thread
 
 from live_memory.core.errors import LiveMemoryError, StoreUnavailable
 from live_memory.core.reading.admission import observe
-from live_memory.core.reading.comparing import Comparison, compare
+from live_memory.core.reading.comparing import Comparison, Known, compare
 from live_memory.core.reading.lookup import Listing
 from live_memory.core.reading.observation import FileRead, ListedFile, Observation, Skipped
 from live_memory.core.reading.redaction import Redactor
@@ -150,33 +150,32 @@ class Indexer:
         if found.is_settled:
             self._before = found
             return
+        updates = -(-waiting // _BATCH)
         if found.gone:
+            updates += 1
             await index.update((), textless={}, gone=found.gone)
         for start in range(0, len(found.changed), _BATCH):
             await self._take_in(found.changed[start : start + _BATCH], index)
             waiting = max(0, waiting - _BATCH)
             self.state = IndexState(found.files, waiting, listing.is_cut)
-        self._before = await self._settled(found, await index.known())
+        known = await index.known()
+        self._before = await self._off_the_loop(
+            len(found.changed), partial(found.settled, known, updates=updates)
+        )
         elapsed_s = anyio.current_time() - started
         sizes = found.files, len(found.changed), len(found.gone)
         self._signals.emit(IndexRefreshed(self._workspace, *sizes, elapsed_s))
 
-    async def _compared(
-        self, listing: Listing, known: Mapping[RelPath, StatSignature]
-    ) -> Comparison:
-        """Compare every signature, a large workspace's in a thread."""
-        work = partial(compare, listing, known, before=self._before)
+    async def _compared(self, listing: Listing, known: Known) -> Comparison:
+        """Compare every signature."""
         is_same = listing is self._before.listing and known is self._before.known
-        if is_same or len(listing.files) <= _FEW:
-            return work()
-        return await anyio.to_thread.run_sync(work)
+        work = partial(compare, listing, known, before=self._before)
+        return await self._off_the_loop(0 if is_same else len(listing.files), work)
 
-    async def _settled(
-        self, found: Comparison, known: Mapping[RelPath, StatSignature]
-    ) -> Comparison:
-        if len(known) <= _FEW:
-            return found.settled(known)
-        return await anyio.to_thread.run_sync(found.settled, known)
+    @staticmethod
+    async def _off_the_loop(size: int, work: Callable[[], Comparison]) -> Comparison:
+        """Compare so many files, in a thread where they are many."""
+        return work() if size <= _FEW else await anyio.to_thread.run_sync(work)
 
     async def _take_in(self, files: Sequence[ListedFile], index: EvidenceIndex) -> None:
         names = [f.path.text for f in files]

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from live_memory.core.companion.prompt import window_tokens
-from live_memory.core.memory.coverage import in_view
 from live_memory.core.memory.window import questions
 from live_memory.core.values import Instant
 from live_memory.core.watching import WatchState
@@ -16,7 +15,7 @@ __all__ = ["WorkspaceStats", "statistics"]
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceStats:
-    """`known_files` counts the files that were read and are known by the bytes they have.
+    """`known_files` counts the files that are known by the bytes they have.
 
     `dropped_events` were lost to a bound, here or in a hook's spool.
     """
@@ -46,12 +45,12 @@ class WorkspaceStats:
 def statistics(memory: Workspace) -> WorkspaceStats:
     """Count what the workspace holds now."""
     window, state = memory.window, memory.indexer.state
-    shown = in_view(window)
-    observed = sum(file.is_observed for file in shown.values())
+    shown = memory.in_view.of(window)
+    current = sum(file.sha is not None for file in shown.values())
     asked = questions(window)
     return WorkspaceStats(
         workspace=memory.identity,
-        known_files=observed + len(window.settled.keys() - shown.keys()),
+        known_files=current + len(window.settled.keys() - shown.keys()),
         entries=len(window.entries),
         facts=len(window.ledger.facts),
         stale_facts=sum(fact.is_stale for fact in window.ledger.facts),
@@ -59,7 +58,7 @@ def statistics(memory: Workspace) -> WorkspaceStats:
         compactions=memory.compactor.count,
         last_compaction=memory.compactor.last,
         questions=len(asked),
-        window_tokens=window_tokens(window),
+        window_tokens=window_tokens(window, memory.pages.of(window)),
         window_limit=memory.max_context_tokens,
         model_calls=sum(q.answer.usage.model_calls for q in asked),
         cost_usd=sum(q.answer.cost_usd or 0.0 for q in asked),

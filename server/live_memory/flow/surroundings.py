@@ -39,13 +39,7 @@ class Surroundings:
 
     def freshness(self, *, index: Callable[[], EvidenceIndex]) -> Freshness:
         """What compares memory with the disk."""
-        return Freshness(
-            sandbox=self.sandbox,
-            index=index,
-            redactor=self.redactor,
-            clock=self.clock,
-            max_file_bytes=self.max_file_bytes,
-        )
+        return Freshness(sandbox=self.sandbox, index=index, clock=self.clock)
 
     def indexer(self, identity: WorkspaceIdentity) -> Indexer:
         """What keeps the index equal to the disk."""

@@ -10,11 +10,11 @@ from collections.abc import Callable, Collection, Sequence
 import anyio
 
 from live_memory.core.hosts.notices import AnythingChanged, Notice, Subject
-from live_memory.core.memory.coverage import in_view
 from live_memory.core.memory.window import Window
 from live_memory.core.signals import WatchLimited
 from live_memory.core.values import RelPath
 from live_memory.core.watching import WatchState
+from live_memory.flow.ingesting.viewing import View
 from live_memory.ports import SignalSink, Watcher, WorkspaceIdentity
 
 __all__ = ["Watching"]
@@ -44,6 +44,7 @@ class Watching:
         self._window = window
         self._offer = offer
         self._signals = signals
+        self._view = View()
         self._changed = anyio.Event()
         self._said: str | None = None
 
@@ -78,7 +79,7 @@ class Watching:
     async def _keep_following(self, watcher: Watcher) -> None:
         while True:
             self._changed = anyio.Event()
-            await watcher.follow(_folders_of(in_view(self._window())))
+            await watcher.follow(_folders_of(self._view.of(self._window())))
             self._say(watcher.state)
             await self._changed.wait()
             await anyio.sleep(_SETTLE_S)
@@ -93,7 +94,7 @@ class Watching:
             if noticed.is_cut:
                 self._offer([AnythingChanged()])
             else:
-                paths = _touched(in_view(self._window()), noticed.names)
+                paths = _touched(self._view.of(self._window()), noticed.names)
                 if paths:
                     self._offer([Notice(f"{self._identity.root}/{path}") for path in paths])
 

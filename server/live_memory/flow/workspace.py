@@ -9,15 +9,19 @@ import anyio.to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from live_memory.core.companion.chat import ModelRequest
-from live_memory.core.companion.prompt import render_tree
+from live_memory.core.companion.prompt import Pages, render_tree
 from live_memory.core.companion.start import PromptStart
 from live_memory.core.errors import Busy
+from live_memory.core.evidence.head_start import Viewed, view
 from live_memory.core.hosts.notices import Subject
 from live_memory.core.memory.events import Compacted, Forgotten, MemoryEvent
+from live_memory.core.memory.following import Following
 from live_memory.core.memory.window import Window, apply
 from live_memory.core.saving.snapshot import Memory
 from live_memory.core.saving.subjects import holds_secret
 from live_memory.core.signals import SnapshotQuarantined, WorkspaceOpened
+from live_memory.core.values import RelPath
+from live_memory.flow.ingesting.viewing import View
 from live_memory.flow.models.lending import Borrowed
 from live_memory.flow.persist import Persister
 from live_memory.flow.surroundings import Surroundings
@@ -32,6 +36,7 @@ _INBOX = 1_024
 _DRAIN_S = 2.0
 # A tree of so many files is drawn in a few milliseconds.
 _FEW = 500
+_FEW_NAMES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +82,9 @@ class Workspace:
         self._signals = given.signals
         self.last_opening: LastOpening | None = None
         self.prompt = PromptStart()
+        self.pages: Following[Pages] = Following(lambda _: Pages(), Pages.take)
+        self.viewed: Following[dict[RelPath, Viewed]] = Following(lambda _: {}, view)
+        self.in_view = View()
         self._tree: str | None = None
         self._set_aside: tuple[str, ...] = ()
         self._persister: Persister | None = None
@@ -95,7 +103,7 @@ class Workspace:
         unsaved = self._persister.problem if self._persister else None
         index = (self.indexer.not_kept, self.indexer.state.problem)
         found = (*self._set_aside, unsaved, *index)
-        return tuple(problem for problem in found if problem)
+        return tuple(dict.fromkeys(problem for problem in found if problem))
 
     async def tree(self, *, budget_tokens: int) -> str:
         """The files of this workspace, as they were when this was first asked for.
@@ -174,9 +182,17 @@ class Workspace:
             StoreUnavailable: it does not; it is known all the same.
         """
         self.ingestor.offer(subjects, events=events)
-        clean = [one for one in subjects if not holds_secret(one, self.redactor)]
+        # Looking at a new name takes 0.1 ms: a batch of them would hold up everyone else.
+        if len(subjects) > _FEW_NAMES:
+            clean = await anyio.to_thread.run_sync(self._clean, subjects)
+        else:
+            clean = self._clean(subjects)
         if self._persister is not None and clean:
             await self._persister.heard(clean)
+
+    def _clean(self, subjects: Sequence[Subject]) -> list[Subject]:
+        """Those that may be written down."""
+        return [one for one in subjects if not holds_secret(one, self.redactor)]
 
     def _fold(self, letter: _Letter) -> None:
         try:

@@ -164,7 +164,7 @@ class Routes:
         named = project_of(request.headers)
         project = None if named is None else folder(None, named)
         await self._reception.take(events, project=project)
-        return _json({"accepted": len(events)}, status=202)
+        return _accepted(len(events))
 
     async def reload(self, request: Request) -> ASGIApp:
         """Read the configuration again and use its model from now on."""
@@ -231,6 +231,12 @@ class _Told:
         except LiveMemoryError as error:
             reply = _refused(problem_of(error))
         await reply(scope, receive, send)
+
+
+@functools.lru_cache(maxsize=16)
+def _accepted(count: int) -> Response:
+    """A reply keeps nothing of the request, so that the same one can be sent again."""
+    return _json({"accepted": count}, status=202)
 
 
 def _refused(problem: Problem) -> Response:

@@ -26,6 +26,7 @@ __all__ = [
     "spend_form",
     "stats_form",
     "verdict_form",
+    "why_form",
     "workspace_form",
 ]
 
@@ -59,6 +60,20 @@ def answer_form(workspace: WorkspaceIdentity, answer: Answer) -> dict[str, objec
         "workspace": workspace_form(workspace),
         "notice": None if answer.notice is None else clean(answer.notice),
     }
+
+
+def why_form(answer: Answer) -> list[dict[str, object]]:
+    """What raised the cited files that were ranked, best first."""
+    return [
+        {
+            "path": clean(path.text),
+            "score": round(why.score, 2),
+            "words": [clean(word) for word in why.words],
+            "defines": [clean(name) for name in why.defines],
+            "factors": {name: round(factor, 2) for name, factor in why.factors.items()},
+        }
+        for path, why in answer.why.items()
+    ]
 
 
 def answered_form(workspace: WorkspaceIdentity, asked: QuestionAnswered) -> dict[str, object]:

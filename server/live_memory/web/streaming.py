@@ -14,7 +14,7 @@ from live_memory.core.reading.text import clean
 from live_memory.flow.progress import Progress
 from live_memory.ports import WorkspaceIdentity
 from live_memory.web.errors import Problem, problem_of
-from live_memory.web.schemas import answer_form
+from live_memory.web.schemas import answer_form, why_form
 
 __all__ = ["AnswerStream"]
 
@@ -39,9 +39,8 @@ class AnswerStream:
             except LiveMemoryError as error:
                 await lines.fail(problem_of(error))
             else:
-                await lines.end(
-                    {"answer": answer_form(workspace, answer), "text": clean(render(answer))}
-                )
+                form = {**answer_form(workspace, answer), "why": why_form(answer)}
+                await lines.end({"answer": form, "text": clean(render(answer))})
             tasks.cancel_scope.cancel()
 
 

@@ -17,6 +17,7 @@ from live_memory.adapters.hosts.spool import DiskSpool
 from live_memory.adapters.hosts.unheard import Unheard
 from live_memory.adapters.index.in_memory import in_memory_index
 from live_memory.adapters.index.sqlite import SqliteIndex
+from live_memory.adapters.index.syntax.reader import SyntaxWorker
 from live_memory.adapters.sandbox.roots import DiskWorkspaces, RootMode
 from live_memory.adapters.sandbox.runner import Runner, find_programs
 from live_memory.adapters.sandbox.worktrees import GitWorktrees
@@ -76,6 +77,7 @@ class _Opener:
         self._store = store
         self._signals = signals
         self._redactor = redactor
+        self._parsing = SyntaxWorker()
 
     async def __call__(self, identity: WorkspaceIdentity) -> Workspace:
         """Open the root and its index.
@@ -87,14 +89,14 @@ class _Opener:
         sandbox = await self._workspaces.open(identity)
         problem: str | None = None
         try:
-            index = await _index_in(folder)
+            index = await _index_in(folder, self._parsing)
         except StoreUnavailable as why:
             # Answers go on from what fits in memory.
-            index, problem = in_memory_index(), f"the index is not kept: {why}"
+            index, problem = in_memory_index(self._parsing), f"the index is not kept: {why}"
         given = Surroundings(
             sandbox=sandbox,
             index=index,
-            spare_index=in_memory_index,
+            spare_index=functools.partial(in_memory_index, self._parsing),
             store=self._store,
             signals=self._signals,
             clock=_SystemClock(),
@@ -106,16 +108,16 @@ class _Opener:
         limits = self._settings.max_parallel_questions, self._settings.max_queue
         memory = Workspace(identity, given, turns=Turns(at_once=limits[0], queue=limits[1]))
         memory.indexer.not_kept = problem
-        memory.indexer.reopen = functools.partial(_index_in, folder)
+        memory.indexer.reopen = functools.partial(_index_in, folder, self._parsing)
         return memory
 
 
-async def _index_in(folder: Path) -> SqliteIndex:
+async def _index_in(folder: Path, parsing: SyntaxWorker) -> SqliteIndex:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as problem:
         raise StoreUnavailable(str(problem)) from problem
-    return await SqliteIndex.open(folder)
+    return await SqliteIndex.open(folder, parsing=parsing)
 
 
 class _Companions:

@@ -72,7 +72,7 @@ def test_a_listing_stops_at_its_cap_and_says_so(
         monkeypatch.setattr(listing, "MOST_ENTRIES", 5)
         assert Lister(safe).by_walk().is_cut
         assert len(Lister(safe).by_walk().files) <= 5
-        cut = Lister(safe).by_names(names)
+        cut = Lister(safe).by_names(b"".join(b"%s\0" % name.encode() for name in names))
         assert (len(cut.files), cut.is_cut) == (5, True)
     finally:
         safe.close()

@@ -9,6 +9,7 @@ import pytest
 from live_memory.adapters.sandbox.listing import Lister
 from live_memory.adapters.sandbox.opener import Opening, SafeRoot, signature_of
 from live_memory.core.reading.lookup import Listing
+from tests.contracts.sandbox_worlds import git, opened_on_disk
 
 NAMES = ["a.py", "pkg/b.py", "pkg/deep/c.py"]
 Look = Callable[[], Listing]
@@ -30,7 +31,7 @@ def look(request: pytest.FixtureRequest, root: Path) -> Iterator[Look]:
 
     def by_names() -> Listing:
         found = (path for path in root.rglob("*") if not path.is_dir() or path.is_symlink())
-        return lister.by_names([path.relative_to(root).as_posix() for path in found])
+        return lister.by_names(b"".join(b"%s\0" % os.fsencode(p.relative_to(root)) for p in found))
 
     yield by_names if request.param == "git's names" else lister.by_walk
     safe.close()
@@ -106,3 +107,42 @@ def test_a_name_that_is_no_file_any_more_is_left_out(look: Look, root: Path) -> 
     (root / "a.py").unlink()
     (root / "a.py").write_bytes(b"back\n")
     assert _names(look()) == ["a.py", "pkg/deep/c.py"]
+
+
+@pytest.mark.real("git")
+@pytest.mark.promise("never-falsely-fresh")
+async def test_what_git_says_anew_is_listed_though_names_were_looked_at_meanwhile(
+    root: Path,
+) -> None:
+    """Names of the last time are looked at while git says those of now."""
+    async with opened_on_disk(root) as sandbox:
+        walked = await sandbox.list()
+        assert _names(walked) == NAMES
+        git(root, "init", "-q")
+        assert await sandbox.list() is walked
+        assert await sandbox.list() is walked
+        (root / "new.py").write_bytes(b"new\n")
+        assert _names(await sandbox.list()) == ["a.py", "new.py", *NAMES[1:]]
+        (root / ".gitignore").write_bytes(b"pkg/\n")
+        assert _names(await sandbox.list()) == [".gitignore", "a.py", "new.py"]
+        (root / ".gitignore").unlink()
+        again = await sandbox.list()
+        assert _names(again) == ["a.py", "new.py", *NAMES[1:]]
+        assert await sandbox.list() is again
+
+
+@pytest.mark.real("git")
+async def test_a_repository_of_which_all_is_ignored_has_no_files(root: Path) -> None:
+    async with opened_on_disk(root) as sandbox:
+        assert _names(await sandbox.list()) == NAMES
+        git(root, "init", "-q")
+        (root / ".git" / "info" / "exclude").write_bytes(b"*\n")
+        assert _names(await sandbox.list()) == []
+        assert _names(await sandbox.list()) == []
+
+
+@pytest.mark.real("git")
+async def test_a_folder_without_git_keeps_its_listing_from_look_to_look(root: Path) -> None:
+    async with opened_on_disk(root) as sandbox:
+        first = await sandbox.list()
+        assert await sandbox.list() is first

@@ -30,6 +30,25 @@ def test_json_is_exactly_the_published_object(running: Shell, project: Path) -> 
     assert citations[0]["status"] == "verified"
 
 
+def test_json_says_why_each_cited_file_ranked_and_the_text_does_not(
+    running: Shell, project: Path
+) -> None:
+    (project / "tests").mkdir()
+    (project / "tests/test_retry.py").write_text("def test_it():\n    assert retry_delay(1) == 2\n")
+    asked = running.run("ask", _QUESTION, "--cwd", str(project), "--json").json
+    text = running.run("ask", _QUESTION, "--cwd", str(project)).out
+
+    why = asked["why"]
+    assert isinstance(why, list)
+    assert [(place["path"], place["defines"], place["factors"]) for place in why] == [
+        ("net/retry.py", ["retry_delay"], {"name": 1.15}),
+        ("tests/test_retry.py", [], {"test": 0.6, "name": 1.05}),
+    ]
+    assert why[0]["words"] == ["retry_delay"]
+    assert why[0]["score"] > why[1]["score"] > 0
+    assert "0.6" not in text
+
+
 def test_without_json_the_rendered_answer_is_all_there_is(running: Shell, project: Path) -> None:
     done = running.run("ask", _QUESTION, "--cwd", str(project))
 

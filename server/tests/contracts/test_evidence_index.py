@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from live_memory.adapters.index import asking, writing
+from live_memory.adapters.index import asking, runs, writing
 from live_memory.adapters.index.in_memory import in_memory_index
 from live_memory.adapters.index.sqlite import SqliteIndex
 from live_memory.core.errors import StoreUnavailable
@@ -247,17 +247,53 @@ async def test_the_way_to_a_state_does_not_show_in_its_answers(index: EvidenceIn
     await fresh.aclose()
 
 
-async def test_joining_many_small_updates_changes_no_answer(
-    index: EvidenceIndex, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("most_gone", [-1_000, 0, 5_000])
+@pytest.mark.parametrize("fan", [2, 3, 16])
+async def test_merging_many_small_updates_changes_no_answer(
+    index: EvidenceIndex, monkeypatch: pytest.MonkeyPatch, fan: int, most_gone: int
 ) -> None:
-    await _fill(index, WORLD)
+    """Also where what is gone is left out and all units are numbered anew."""
+    await _fill(index, WORLD | {"empty.py": ""})
     before = await _search(index, "Where is the session cookie saved?")
     used = await index.references("save_session")
-    monkeypatch.setattr(writing, "_MOST_BATCHES", 2)
-    for name, text in reversed(WORLD.items()):
-        await _take(index, observed(name, text))
+    monkeypatch.setattr(runs, "_FAN", fan)
+    monkeypatch.setattr(writing, "_MOST_GONE", most_gone)
+    for _ in range(3):
+        for name, text in reversed(WORLD.items()):
+            await _take(index, observed(name, text))
     assert await _search(index, "Where is the session cookie saved?") == before
     assert await index.references("save_session") == used
+
+
+async def test_updates_of_a_size_are_merged_so_that_few_rows_are_read(tmp_path: Path) -> None:
+    index = await SqliteIndex.open(tmp_path)
+    for version in range(40):
+        await _take(index, observed("a.py", "alone = 1\n", version=version))
+    await index.aclose()
+    file = sqlite3.connect(tmp_path / "index.sqlite")
+    levels = [level for (level,) in file.execute("SELECT level FROM run ORDER BY id")]
+    rows = file.execute("SELECT count(*) FROM word WHERE key = 'alon'").fetchone()[0]
+    file.close()
+    assert levels == [1, 1, *[0] * 8]
+    assert rows == len(levels)
+
+
+async def test_versions_that_are_gone_take_no_room_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "_MOST_GONE", 20)
+    index = await SqliteIndex.open(tmp_path)
+    for version in range(100):
+        await _take(index, observed("a.py", "alone = 1\n", version=version))
+        assert (await _found(index, "alone")) == ["a.py"]
+    await index.aclose()
+    file = sqlite3.connect(tmp_path / "index.sqlite")
+    counters = dict(file.execute("SELECT * FROM counter"))
+    kept = sum(len(units) // 4 for (units,) in file.execute("SELECT units FROM word"))
+    file.close()
+    assert counters["next_unit"] <= 24
+    assert counters["live_units"] == counters["files"] == 1
+    assert kept <= 24 * 4
 
 
 async def test_words_of_scripts_without_spaces_are_found(index: EvidenceIndex) -> None:
@@ -302,7 +338,7 @@ async def test_a_failed_update_changes_nothing(
     def full_disk(*_args: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr(writing, "_insert_rows", full_disk)
+    monkeypatch.setattr(runs, "append", full_disk)
     with pytest.raises(StoreUnavailable, match="disk is full"):
         await _take(index, observed("src/app.py", "def other():\n    pass\n"))
     monkeypatch.undo()
@@ -342,7 +378,7 @@ async def test_no_line_of_text_can_be_read_back_from_the_disk(tmp_path: Path) ->
     for text in (b"Write the cookie", b"response.set_cookie(", b'samesite="', b"return CONFIG["):
         assert text not in raw
     words = sqlite3.connect(tmp_path / "index.sqlite")
-    keys = [key for (key,) in words.execute("SELECT key FROM word ORDER BY id")]
+    keys = [key for (key,) in words.execute("SELECT key FROM word NOT INDEXED")]
     words.close()
     assert keys == sorted(keys)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from live_memory.adapters.index import sqlite, writing
+from live_memory.adapters.index import runs, sqlite, writing
 from live_memory.adapters.index.sqlite import SqliteIndex
 from live_memory.core.evidence.question import terms_of
 from live_memory.core.values import RelPath
@@ -57,7 +57,10 @@ async def test_what_is_known_is_the_very_mapping_while_nothing_changes(
     await index.update([observed("b.py", "x = 1\n")], textless={}, gone=())
     second = await index.known()
     assert second is not first
-    assert second[RelPath("a.py")] is first[RelPath("a.py")]
+    assert [path.text for path in first] == ["a.py"]
+    assert (first.revision, second.revision) == (1, 2)
+    await index.update((), textless={}, gone=())
+    assert await index.known() is second
     await index.aclose()
 
 
@@ -97,17 +100,19 @@ steps = st.lists(
 @settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(steps=steps, most_batches=st.sampled_from([2, 256]))
+@given(steps=steps, fan=st.sampled_from([2, 16]), most_gone=st.sampled_from([-9, 0, 5_000]))
 async def test_an_index_that_grew_says_what_a_new_reader_of_the_same_file_says(
     tmp_path_factory: pytest.TempPathFactory,
     steps: Sequence[tuple[str, str, int]],
-    most_batches: int,
+    fan: int,
+    most_gone: int,
 ) -> None:
-    """Also where the rows of words were joined, and the units numbered anew, on the way."""
+    """Also where runs were merged, and the units numbered anew, on the way."""
     folder = tmp_path_factory.mktemp("index")
     index = await SqliteIndex.open(folder)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(writing, "_MOST_BATCHES", most_batches)
+        patched.setattr(runs, "_FAN", fan)
+        patched.setattr(writing, "_MOST_GONE", most_gone)
         for name, kind, version in steps:
             path = RelPath(name)
             seen = [observed(name, _text(name, version), version=version)] if kind == "text" else []

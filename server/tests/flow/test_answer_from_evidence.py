@@ -13,7 +13,7 @@ from live_memory.core.reading.observation import FileRead, Skipped
 from live_memory.core.reading.redaction import DEFAULT
 from live_memory.core.values import ContentHash, Instant, RelPath
 from live_memory.flow.answer_from_evidence import answer_from_evidence
-from live_memory.flow.evidence.desk import Shelf
+from live_memory.flow.evidence.desk import Desk, Shelf
 from live_memory.ports import EvidenceIndex
 from tests.support.observing import observed
 
@@ -80,7 +80,7 @@ async def _ask(
 ) -> Answer:
     question = Question(text, Instant(0.0), Budget(answer_tokens=tokens))
     shelf = Shelf(sandbox, redactor=DEFAULT, max_bytes=256 * 1024)
-    return await answer_from_evidence(question, shelf=shelf, index=index)
+    return await answer_from_evidence(question, desk=Desk(shelf, index))
 
 
 async def _answer(text: str, world: dict[str, str] = WORLD, *, tokens: int = 1500) -> Answer:
@@ -94,12 +94,9 @@ def _cited(answer: Answer) -> list[str]:
 async def test_a_finding_says_what_where_how_who_calls_it_and_what_it_uses() -> None:
     answer = await _answer("How does saving write the session cookie?")
     finding = answer.text.split("\n\n")[0].splitlines()
-    assert finding[:6] == [
+    assert finding[:3] == [
         "`CookieSession.save_session` (src/sessions.py:9-15): Write the session cookie.",
         "  - `def save_session(self, response)`",
-        "  - line 11: `response.set_cookie(`",
-        '  - line 12: `response.set_cookie( … "session" …`',
-        "  - line 13: `response.set_cookie( … lifetime=COOKIE_LIFETIME …`",
         "  - called from `finalize` (src/app.py:7): `CookieSession().save_session(response)`",
     ]
     assert "  - uses `COOKIE_LIFETIME` (src/defaults.py:2): Seconds that a cookie lives." in finding
@@ -353,3 +350,92 @@ async def test_a_class_does_not_crowd_out_its_own_methods() -> None:
     answer = await _answer("CookieSession save_session get_samesite cookie session samesite")
     heads = [line for line in answer.text.splitlines() if line.lstrip("- ").startswith("`Cookie")]
     assert sum("`CookieSession`" in line.split("(")[0] for line in heads) <= 1
+
+
+async def test_what_an_answer_and_a_model_need_is_searched_for_and_opened_once() -> None:
+    """And the first ten files are those that a search for ten finds."""
+    names = [f"m{n:02}.py" for n in range(20)]
+    sandbox, index = await _world(
+        {name: f"def save_{n}():\n    return session\n{'#' * n}" for n, name in enumerate(names)}
+    )
+    shelf = Shelf(sandbox, redactor=DEFAULT, max_bytes=1_000)
+    desk, terms = Desk(shelf, index, most=16), terms_of("Where is the session saved?")
+    few = await desk.look_up(terms, limit=10)
+    many = await desk.look_up(terms, limit=16)
+    assert [len(reads) for reads in sandbox.reads] == [16]
+    assert few.candidates == await index.search(terms, limit=10)
+    assert many.candidates == await index.search(terms, limit=16)
+    other = await desk.look_up(terms_of("What returns?"), limit=16)
+    assert len(sandbox.reads) == 2
+    assert other.candidates != many.candidates
+    alone = await Desk(shelf, index).look_up(terms, limit=16)
+    assert alone.candidates == many.candidates
+
+
+async def test_a_line_is_quoted_in_the_finding_where_no_snippet_below_shows_it() -> None:
+    body = "\n".join(f"    step_{n}()" for n in range(30))
+    world = {
+        "a.py": f"def save():\n    session.cookie()\n    session.cookie_session()\n{body}\n"
+        f"    return cookie({'x' * 9})\n"
+    }
+    answer = await _answer("Where does save write the session cookie?", world)
+    finding, snippets = answer.text.split("\n\n", 1)
+    assert "  - line 34: `return cookie(xxxxxxxxx)`" in finding or "return cookie" in snippets
+    for line in finding.splitlines():
+        if line.startswith("  - line "):
+            assert line.split("`")[1] not in snippets
+
+
+async def test_a_stretch_of_imports_is_not_shown() -> None:
+    names = "\n".join(f"    save_session_{n},  # session cookie" for n in range(12))
+    world = {
+        "a.py": f"# The session.\nfrom session import (\n{names}\n)\n\nimport cookie\n\n\n"
+        "def other():\n    return session\n",
+        "b.py": "def save_session():\n    return cookie\n",
+    }
+    answer = await _answer("Where is the session cookie saved?", world)
+    assert "import" not in answer.text
+    assert "save_session_3,  #" not in answer.text
+
+
+async def test_places_of_a_file_that_lie_close_together_are_one_snippet_and_one_source() -> None:
+    world = {
+        "a.py": "class Jar:\n    def save(self):\n        return cookie\n\n"
+        "    def load(self):\n        return cookie\n"
+    }
+    answer = await _answer("How does the jar save and load a cookie?", world)
+    assert answer.text.count("```") == 2
+    assert _cited(answer) == ["a.py:1-6"]
+
+
+async def test_a_single_line_that_is_pointed_at_stays_a_source_of_its_own() -> None:
+    answer = await _answer("How does saving write the session cookie?")
+    assert "src/app.py:7" in _cited(answer)
+
+
+async def test_a_class_of_which_only_the_head_is_shown_names_what_it_defines() -> None:
+    methods = "".join(f"\n    def part_{n}(self):\n" + "        x = 1\n" * 12 for n in range(14))
+    world = {"a.py": f'class CookieJar:\n    """Crumbs.\n{chr(10) * 9}    """\n{methods}'}
+    answer = await _answer("What is the cookie jar?", world)
+    assert "`CookieJar` defines `part_0`, " in answer.text
+    assert " and 4 more" in answer.text
+
+
+async def test_what_else_the_best_files_define_of_the_question_is_named() -> None:
+    body = "\n".join("    session_cookie_saved()" for _ in range(24))
+    parts = "".join(f"\n\ndef save_session_{n}():\n{body}\n" for n in range(40))
+    answer = await _answer("Where is the session cookie saved?", {"a.py": parts})
+    assert "Also in a.py: `save_session_" in answer.text
+    assert len(answer.text) <= 1500 * 2.8
+
+
+@pytest.mark.promise("grounded-or-says-so")
+async def test_a_file_that_is_only_known_in_part_is_said_to_be() -> None:
+    """C15: the rest of it may hold the answer."""
+    text = "def save_session():\n    return cookie\n" + "x = 1\n" * 100
+    sandbox, index = await _world({"a.py": text, "b.py": "def load_session():\n    pass\n"})
+    shelf = Shelf(sandbox, redactor=DEFAULT, max_bytes=100)
+    question = Question("Where does save_session set the cookie?", Instant(0.0))
+    answer = await answer_from_evidence(question, desk=Desk(shelf, index))
+    assert "\n\na.py is only indexed up to line 12." in answer.text
+    assert "b.py is only" not in answer.text

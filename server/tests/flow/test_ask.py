@@ -9,6 +9,7 @@ from live_memory.adapters.sandbox.in_memory import InMemorySandbox
 from live_memory.core.asking.answer import Grounding, StopReason
 from live_memory.core.errors import StoreUnavailable
 from live_memory.core.evidence.places import Candidates, Definition, Place, Terms
+from live_memory.core.reading.comparing import Comparison, Known
 from live_memory.core.reading.lookup import Listing
 from live_memory.core.reading.observation import FileRead, Observation, Skipped
 from live_memory.core.values import ContentHash, RelPath, StatSignature
@@ -20,8 +21,8 @@ from tests.support.memory import APP, House, a_question, app_house
 class StillIndex:
     """Finds nothing, and uses no thread, which a virtual clock would not wait for."""
 
-    async def known(self) -> Mapping[RelPath, StatSignature]:
-        return {}
+    async def known(self) -> Known:
+        return Comparison().known
 
     async def hashes(
         self, signatures: Mapping[RelPath, StatSignature]

@@ -21,7 +21,7 @@ from live_memory.core.reading.redaction import DEFAULT, Redacted, Redactor
 from live_memory.core.values import ContentHash, Instant, RelPath
 from live_memory.flow.answer_from_evidence import answer_from_evidence, head_start
 from live_memory.flow.evidence import desk
-from live_memory.flow.evidence.desk import Shelf
+from live_memory.flow.evidence.desk import Desk, Shelf
 from live_memory.ports import EvidenceIndex
 from tests.support.observing import observed
 
@@ -147,7 +147,8 @@ async def test_missing_and_binary_files_give_nothing() -> None:
 
 async def _answer(text: str, files: dict[str, str] = WORLD) -> Answer:
     question = Question(text, Instant(0.0))
-    return await answer_from_evidence(question, shelf=_shelf(files), index=await _index(files))
+    desk = Desk(_shelf(files), await _index(files))
+    return await answer_from_evidence(question, desk=desk)
 
 
 async def test_a_question_for_a_way_is_answered_step_by_step() -> None:
@@ -200,10 +201,10 @@ async def test_a_way_over_bytes_that_are_gone_is_not_claimed() -> None:
     sandbox.put("src/app.py", APP.replace("helpers.render_page(request)", "None").encode())
     shelf = Shelf(sandbox, redactor=DEFAULT, max_bytes=1_000)
     question = Question("How does __call__ reach render_page?", Instant(0.0))
-    answer = await answer_from_evidence(question, shelf=shelf, index=index)
+    answer = await answer_from_evidence(question, desk=Desk(shelf, index))
     assert not answer.text.startswith("From ")
     sandbox.remove("src/helpers.py")
-    answer = await answer_from_evidence(question, shelf=shelf, index=index)
+    answer = await answer_from_evidence(question, desk=Desk(shelf, index))
     assert not answer.text.startswith("From ")
 
 
@@ -217,8 +218,7 @@ async def _start(
 ) -> HeadStart:
     return await head_start(
         Question(text, Instant(0.0)),
-        shelf=shelf,
-        index=index,
+        desk=Desk(shelf, index),
         past=past,
         viewed=viewed,
         budget_tokens=tokens,

@@ -10,7 +10,6 @@ from live_memory.core.memory.events import FileChanged, FileGone, MemoryEvent
 from live_memory.core.memory.window import Window, apply, current_hashes
 from live_memory.core.reading.admission import observe
 from live_memory.core.reading.observation import FileRead, Observation, Skipped
-from live_memory.core.reading.redaction import Redactor
 from live_memory.core.values import ContentHash, RelPath, StatSignature
 from live_memory.flow.freshness import Freshness
 from live_memory.ports import EvidenceIndex
@@ -42,9 +41,7 @@ class _Memory:
         self.freshness = Freshness(
             sandbox=self.sandbox,
             index=lambda: self.index,
-            redactor=Redactor(),
             clock=house,
-            max_file_bytes=1_000,
         )
         for path in (A, B):
             sha = ContentHash.of(b"one\n")

@@ -35,6 +35,7 @@ __all__ = [
     "ANSWER",
     "TOKEN",
     "WORKSPACE",
+    "FixedClock",
     "Live",
     "ScriptedHub",
     "an_app",

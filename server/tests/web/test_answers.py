@@ -9,7 +9,15 @@ import httpx2
 import pytest
 from inline_snapshot import snapshot
 
-from live_memory.core.asking.answer import Answer, Citation, CitationStatus, Grounding, Mode, Usage
+from live_memory.core.asking.answer import (
+    Answer,
+    Citation,
+    CitationStatus,
+    Grounding,
+    Mode,
+    Usage,
+    Why,
+)
 from live_memory.core.errors import (
     Busy,
     InvalidRequest,
@@ -23,7 +31,7 @@ from live_memory.core.errors import (
 )
 from live_memory.core.values import RelPath
 from live_memory.web.hosting.server import stop
-from live_memory.web.schemas import answer_form
+from live_memory.web.schemas import answer_form, why_form
 from tests.web.hubs import WORKSPACE, Live, live
 
 QUESTION = {"question": "Where is it?", "cwd": "/somewhere"}
@@ -71,6 +79,20 @@ def test_an_answer_goes_over_the_wire_as_the_contract_says() -> None:
     )
 
 
+def test_why_files_ranked_goes_over_the_wire_rounded_and_clean() -> None:
+    why = Why(12.3456, ("caf\ud800", "basket"), ("Shop.sell",), {"edited": 1.3, "name": 1.0375})
+    answer = Answer("", Mode.EVIDENCE, Grounding.PARTIAL, (), why={RelPath("src/a.py"): why})
+    assert why_form(answer) == [
+        {
+            "path": "src/a.py",
+            "score": 12.35,
+            "words": ["caf\ufffd", "basket"],
+            "defines": ["Shop.sell"],
+            "factors": {"edited": 1.3, "name": 1.04},
+        }
+    ]
+
+
 async def test_an_answer_comes_as_lines_the_last_of_which_holds_it() -> None:
     async with live() as at, client(at) as http:
         at.hub.steps = ("checking", "looking")
@@ -80,6 +102,7 @@ async def test_an_answer_comes_as_lines_the_last_of_which_holds_it() -> None:
     lines = [json.loads(line) for line in reply.text.splitlines()]
     assert lines[:-1] == [{"progress": "checking"}, {"progress": "looking"}]
     assert lines[-1]["answer"]["answer"] == "It is in `a.py`."
+    assert lines[-1]["answer"]["why"] == []
 
 
 async def test_what_may_be_set_arrives_and_what_is_not_set_has_its_default() -> None:

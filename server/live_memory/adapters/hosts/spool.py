@@ -1,7 +1,8 @@
 """What hooks wrote down while the server was away: one JSON line an event, in the data folder.
 
 The hook script appends under the file's lock and this side takes the whole file under the same
-lock, so each line is taken once. The form is the hook's (`hooks/hook.py`).
+lock, so each line is taken once. The form is the hook's (`hooks/hook.py`). What was taken stays in
+a file of ours until it is taken up, so that a server that is killed meanwhile loses none of it.
 """
 
 import fcntl
@@ -9,6 +10,7 @@ import json
 import os
 import stat
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from anyio import to_thread
@@ -20,24 +22,34 @@ __all__ = ["LARGEST_SPOOL", "DiskSpool"]
 # The hook keeps less than this in each of its two files; more than that is not from the hook.
 LARGEST_SPOOL = 1024 * 1024
 _FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_KEEP = _FLAGS | os.O_CREAT | os.O_APPEND
 
 
 class DiskSpool:
     """Takes the spool of one data folder."""
 
     def __init__(self, data_dir: Path) -> None:
-        # The older half first.
+        # What a killed server had taken, then the older half.
+        self._taken = data_dir / "spool.taken.jsonl"
         self._files = (data_dir / "spool.old.jsonl", data_dir / "spool.jsonl")
+        self._is_taken_up = False
 
     async def take(self) -> Sequence[Missed]:
-        """Everything that was written down, oldest first; it is gone from the spool afterwards."""
+        """Everything that was written down, oldest first; what was given before is taken up."""
         return await to_thread.run_sync(self._take)
 
     def _take(self) -> Sequence[Missed]:
-        return [missed for file in self._files for missed in _missed(_taken(file))]
+        if self._is_taken_up:
+            with suppress(OSError):
+                self._taken.unlink(missing_ok=True)
+        before = b"" if self._is_taken_up else _moved(self._taken, to=None)
+        texts = [before, *(_moved(file, to=self._taken) for file in self._files)]
+        self._is_taken_up = True
+        return [missed for text in texts for missed in _missed(text)]
 
 
-def _taken(file: Path) -> bytes:
+def _moved(file: Path, *, to: Path | None) -> bytes:
+    """What a file holds; it is empty then, unless it stays where it is."""
     try:
         descriptor = os.open(file, _FLAGS)
     except OSError:
@@ -49,11 +61,23 @@ def _taken(file: Path) -> bytes:
         if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
             return b""
         text = os.read(descriptor, LARGEST_SPOOL)
-        os.ftruncate(descriptor, 0)
+        if text and to is not None:
+            # On a full disk it is taken all the same: then a kill would cost it.
+            with suppress(OSError):
+                _keep(text, to)
+            os.ftruncate(descriptor, 0)
     except OSError:
         return b""
     else:
         return text
+    finally:
+        os.close(descriptor)
+
+
+def _keep(text: bytes, file: Path) -> None:
+    descriptor = os.open(file, _KEEP, 0o600)
+    try:
+        os.write(descriptor, text)
     finally:
         os.close(descriptor)
 

@@ -2,14 +2,16 @@
 
 import sqlite3
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from itertools import compress
 
 from live_memory.adapters.index.database import Damaged
 from live_memory.adapters.index.packing import numbers
 from live_memory.adapters.index.reading import Holdings
+from live_memory.adapters.index.runs import rows_of
 from live_memory.core.evidence.places import Definition, DefinitionKind, Place, Terms
 from live_memory.core.evidence.ranking import Posting
+from live_memory.core.values import RelPath
 
 __all__ = ["definitions_named", "outline_of", "postings", "uses_of"]
 
@@ -22,27 +24,24 @@ def postings(db: sqlite3.Connection, held: Holdings, terms: Terms) -> Iterator[P
     """Where the words of a question occur."""
     for word, weight in terms.weights:
         units, counts = array("I"), array("I")
-        for left, right in db.execute("SELECT units, counts FROM word WHERE key = ?", (word,)):
+        for left, right in rows_of(db, "word", word):
             units += numbers(left)
             counts += numbers(right)
         if units:
-            if len(units) != len(counts) or max(units) >= len(held.owners):
+            if len(units) != len(counts):
                 raise Damaged("a word's row is torn")
-            alive = _alive(held, Posting(word, weight, units, counts))
-            if alive.units:
-                yield alive
+            _leave_out(held.gone, units, counts)
+            if units:
+                yield Posting(word, weight, units, counts)
 
 
-def _alive(held: Holdings, posting: Posting) -> Posting:
-    """Without the units of versions that are gone."""
-    if not held.has_gone:
-        return posting
-    owners = held.owners
-    alive = [*map(owners.__getitem__, posting.units)]
-    if all(alive):
-        return posting
-    units, counts = [*compress(posting.units, alive)], [*compress(posting.counts, alive)]
-    return Posting(posting.word, posting.weight, units, counts)
+def _leave_out(gone: Sequence[range], units: "array[int]", counts: "array[int]") -> None:
+    """Drop these stretches of units, which are in order."""
+    for stretch in gone:
+        first = bisect_left(units, stretch.start)
+        if first < len(units) and units[first] < stretch.stop:
+            following = bisect_left(units, stretch.stop, first)
+            del units[first:following], counts[first:following]
 
 
 def definitions_named(
@@ -53,7 +52,10 @@ def definitions_named(
         f"SELECT {_SPAN} FROM definition WHERE base = ? ORDER BY file, start",  # noqa: S608
         (base.lower(),),
     )
-    return [(row[0], _definition(held, row)) for row in rows if row[0] in held.files]
+    found = ((held.files.at_row(row[0]), row) for row in rows)
+    return [
+        (file, _definition(held.files.path(file), row)) for file, row in found if file is not None
+    ]
 
 
 def outline_of(db: sqlite3.Connection, held: Holdings, file: int) -> Sequence[Definition]:
@@ -63,23 +65,24 @@ def outline_of(db: sqlite3.Connection, held: Holdings, file: int) -> Sequence[De
             held.outlines.clear()
         rows = db.execute(
             f"SELECT {_SPAN} FROM definition WHERE file = ? ORDER BY ordinal",  # noqa: S608
-            (file,),
+            (held.files.rows[file],),
         )
-        held.outlines[file] = tuple(_definition(held, row) for row in rows)
+        path = held.files.path(file)
+        held.outlines[file] = tuple(_definition(path, row) for row in rows)
     return held.outlines[file]
 
 
 def uses_of(db: sqlite3.Connection, held: Holdings, name: str) -> Sequence[Place]:
     """The lines on which a name is used, by path and line."""
     places = []
-    for files, lines in db.execute("SELECT files, lines FROM use WHERE key = ?", (name,)):
-        for file, line in zip(numbers(files), numbers(lines), strict=True):
-            if file in held.files:
-                places.append(Place(held.files[file].path, line, line))
+    for files, lines in rows_of(db, "use", name):
+        for row, line in zip(numbers(files), numbers(lines), strict=True):
+            file = held.files.at_row(row)
+            if file is not None:
+                places.append(Place(held.files.path(file), line, line))
     return sorted(places, key=lambda place: (place.path, place.start))
 
 
-def _definition(held: Holdings, row: tuple[int, str, str, int, int, str]) -> Definition:
-    file, name, kind, start, end, signature = row
-    path = held.files[file].path
+def _definition(path: RelPath, row: tuple[int, str, str, int, int, str]) -> Definition:
+    _, name, kind, start, end, signature = row
     return Definition(name, _KINDS[kind], Place(path, start, end), signature)

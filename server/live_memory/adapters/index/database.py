@@ -16,7 +16,7 @@ from live_memory.core.errors import StoreUnavailable
 __all__ = ["Connection", "Damaged", "open_file", "open_memory", "remove"]
 
 # Raised whenever tables, tokens or units change their meaning: an older file is built anew.
-_VERSION = 2
+_VERSION = 3
 _SCHEMA = """
 CREATE TABLE file(
   id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, sha TEXT,
@@ -28,12 +28,14 @@ CREATE TABLE definition(
   kind TEXT NOT NULL, start INTEGER NOT NULL, end INTEGER NOT NULL, signature TEXT NOT NULL,
   PRIMARY KEY(file, ordinal)) WITHOUT ROWID;
 CREATE INDEX definition_base ON definition(base);
-CREATE TABLE word(id INTEGER PRIMARY KEY, key TEXT NOT NULL, units BLOB, counts BLOB);
-CREATE INDEX word_key ON word(key);
-CREATE TABLE use(id INTEGER PRIMARY KEY, key TEXT NOT NULL, files BLOB, lines BLOB);
-CREATE INDEX use_key ON use(key);
+CREATE TABLE run(id INTEGER PRIMARY KEY AUTOINCREMENT, level INTEGER NOT NULL);
+CREATE TABLE word(run INTEGER NOT NULL, key TEXT NOT NULL, units BLOB, counts BLOB,
+  PRIMARY KEY(run, key)) WITHOUT ROWID;
+CREATE TABLE use(run INTEGER NOT NULL, key TEXT NOT NULL, files BLOB, lines BLOB,
+  PRIMARY KEY(run, key)) WITHOUT ROWID;
 CREATE TABLE counter(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
-INSERT INTO counter VALUES('next_unit', 1), ('generation', 0), ('batches', 0);
+INSERT INTO counter VALUES
+  ('generation', 0), ('joined', 0), ('files', 0), ('next_unit', 1), ('live_units', 0);
 """
 _DAMAGE = frozenset(
     (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_SCHEMA)

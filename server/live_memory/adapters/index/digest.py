@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from live_memory.adapters.index.symbols import definitions_in
+from live_memory.adapters.index.syntax.reader import SyntaxReader
 from live_memory.core.evidence.places import Definition
 from live_memory.core.evidence.shapes import is_code
 from live_memory.core.evidence.units import Unit, cut, weigh
@@ -24,10 +24,10 @@ class Digest:
     uses: Sequence[tuple[str, int]]
 
 
-def digest(observation: Observation) -> Digest:
+def digest(observation: Observation, syntax: SyntaxReader) -> Digest:
     """Take a file apart."""
     path, lines = observation.path, observation.lines
-    definitions = definitions_in(path, lines)
+    definitions = syntax.definitions_in(path, lines)
     units = cut(lines, definitions)
     return Digest(
         observation=observation,

@@ -1,19 +1,20 @@
 """What the index holds, kept in memory and brought up to date from the rows that are new."""
 
 import sqlite3
+import struct
 from array import array
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 from live_memory.adapters.index.database import Damaged
+from live_memory.adapters.index.files import File, Files, KnownFiles
 from live_memory.adapters.index.packing import numbers
 from live_memory.core.evidence.places import Definition, Place
 from live_memory.core.evidence.ranking import Collection
-from live_memory.core.values import ContentHash, RelPath, StatSignature
+from live_memory.core.values import RelPath, StatSignature
 
-__all__ = ["File", "Holdings", "holdings"]
+__all__ = ["Holdings", "holdings"]
 
 _COLUMNS = (
     "id, path, size, modified_ns, changed_ns, inode, device, sha, first_unit, starts, ends, lengths"
@@ -22,6 +23,8 @@ _Row = tuple[
     int, str, int, int, int, str, str, str | None, int | None, bytes | None, bytes | None,
     bytes | None,
 ]  # fmt: skip
+# As many versions may be gone as are there, and these, before all are read anew.
+_MOST_GAPS = 1_000
 
 
 def _row(values: bytes = b"") -> "array[int]":
@@ -29,148 +32,144 @@ def _row(values: bytes = b"") -> "array[int]":
 
 
 @dataclass(frozen=True, slots=True)
-class File:
-    """A version of a file, and the units it was cut into where it has text."""
-
-    id: int
-    path: RelPath
-    signature: StatSignature
-    sha: str | None = None
-    first_unit: int = 0
-    units: int = 0
-
-    @property
-    def hash(self) -> ContentHash:
-        """Of a file with text."""
-        assert self.sha is not None
-        return ContentHash(self.sha)
-
-
-@dataclass(frozen=True, slots=True)
 class Holdings:
     """What the index holds as of a generation, small enough to keep in memory.
 
-    Units are numbered through all files; a number has its lines in `starts` and `ends`.
+    Units are numbered through all files; a number has its lines in `starts` and `ends`, and its
+    words are the number in `lengths`. `owners` and all that is asked say a file by its number in
+    `files`; `words` is how many all live units have together. `gone` are stretches of units that
+    belong to no file any more.
     """
 
     generation: int = 0
     joined: int = 0  # the generation in which units were numbered anew
-    last: int = 0  # the number of the last file that was taken in
-    files: Mapping[int, File] = field(default_factory=dict)  # those with text
-    numbers: Mapping[RelPath, int] = field(default_factory=dict)
-    known: Mapping[RelPath, StatSignature] = field(default_factory=lambda: MappingProxyType({}))
+    words: int = 0
+    files: Files = field(default_factory=Files)
+    known: KnownFiles = field(default_factory=lambda: KnownFiles(Files(), 0))
     owners: "array[int]" = field(default_factory=_row)
     lengths: "array[int]" = field(default_factory=_row)
     starts: "array[int]" = field(default_factory=_row)
     ends: "array[int]" = field(default_factory=_row)
     collection: Collection = field(default_factory=lambda: Collection(_row(), _row(), 0, 0.0))
+    gone: Sequence[range] = ()
     outlines: dict[int, Sequence[Definition]] = field(default_factory=dict)  # asked for, by file
-
-    @property
-    def has_gone(self) -> bool:
-        """Whether some units belong to versions of files that are gone; no unit has number 0."""
-        return self.collection.live + 1 < len(self.owners)
 
     def place(self, unit: int) -> Place:
         """The lines of a live unit."""
-        return Place(self.files[self.owners[unit]].path, self.starts[unit], self.ends[unit])
+        return Place(self.files.path(self.owners[unit]), self.starts[unit], self.ends[unit])
 
     def unit_at(self, file: File, line: int) -> int:
         """The number of the unit that holds a line, or of the last before it."""
-        first, following = file.first_unit, file.first_unit + file.units
-        return max(first, bisect_right(self.starts, line, first, following) - 1)
+        at = bisect_right(self.starts, line, file.first_unit, file.following)
+        return max(file.first_unit, at - 1)
 
 
 def holdings(db: sqlite3.Connection, before: Holdings | None) -> Holdings:
     """The current holdings; those from before when nothing has changed."""
     counters = dict(db.execute("SELECT name, value FROM counter"))
-    generation = counters["generation"]
+    generation, joined = counters["generation"], counters["joined"]
     if before is not None and before.generation == generation:
         return before
-    joined = generation - counters["batches"]
-    if before is None or before.joined != joined:
+    if before is None or before.joined != joined or _is_full_of_gaps(before.files):
         before = Holdings(joined=joined)
     growing = _Growing(before, counters["next_unit"])
-    rows = db.execute(f"SELECT {_COLUMNS} FROM file WHERE id > ? ORDER BY id", (before.last,))  # noqa: S608
-    for row in rows:
+    last = before.files.rows[-1]
+    for row in db.execute(f"SELECT {_COLUMNS} FROM file WHERE id > ? ORDER BY id", (last,)):  # noqa: S608
         growing.take(row)
-    if db.execute("SELECT count(*) FROM file").fetchone()[0] != len(growing.numbers):
-        growing.keep({number for (number,) in db.execute("SELECT id FROM file")})
+    if counters["files"] != growing.files.count:
+        growing.keep(db.execute("SELECT id FROM file ORDER BY id"))
     return growing.done(generation, joined)
+
+
+def _is_full_of_gaps(files: Files) -> bool:
+    return files.end > 2 * files.count + _MOST_GAPS
 
 
 class _Growing:
     """Holdings in the making: those from before are in use elsewhere, and stay as they are."""
 
     def __init__(self, before: Holdings, units: int) -> None:
-        self._last, self._live, self._outlines = (
-            before.last,
-            before.collection.live,
-            before.outlines,
-        )
-        self._files, self._known = dict(before.files), dict(before.known)
-        self.numbers = dict(before.numbers)
+        self.files = before.files.copy()
+        self._live, self._words = before.collection.live, before.words
+        self._outlines, self._gone = dict(before.outlines), [*before.gone]
+        self._end = max(1, len(before.owners))  # no unit has number 0
         more = _row(bytes(4 * max(0, units - len(before.owners))))
         rows = before.owners, before.lengths, before.starts, before.ends
         self._rows = [row + more for row in rows]
 
     def take(self, row: _Row) -> None:
         """Take in a version of a file, in place of the one before it."""
-        number, path, size, modified, changed, inode, device, sha, first, *packed = row
-        self._last = number
+        at, name, size, modified, changed, inode, device, sha, first, *packed = row
+        path = RelPath(name)
         signature = StatSignature(size, modified, changed, int(inode), int(device))
-        file = File(number, RelPath(path), signature)
-        self._drop(self.numbers.get(file.path))
-        if sha is not None:
-            file = self._with_text(file, sha, first or 0, [numbers(one or b"") for one in packed])
-            self._files[number] = file
-        self.numbers[file.path] = number
-        self._known[file.path] = signature
+        self._drop(self.files.number_of(path))
+        try:
+            if sha is None:
+                self.files.add(at, path, signature, sha=None)
+                return
+            spans = [numbers(one or b"") for one in packed]
+            first, units = first or 0, len(spans[0])
+            number = self.files.add(at, path, signature, sha=sha, first_unit=first, units=units)
+        except (struct.error, ValueError) as problem:
+            raise Damaged("the row of a file is torn") from problem
+        self._fill(number, first, spans)
 
-    def keep(self, kept: set[int]) -> None:
-        """Drop all files but these."""
-        for path, number in [*self.numbers.items()]:
-            if number not in kept:
-                self._drop(number)
-                del self.numbers[path], self._known[path]
+    def keep(self, rows: sqlite3.Cursor) -> None:
+        """Drop all files but those of these rows."""
+        for number in [*self.files.dropped(row for (row,) in rows)]:
+            self._drop(number)
 
     def done(self, generation: int, joined: int) -> Holdings:
         """What came of it."""
-        # A version of a file has a number of its own, so an outline never changes.
-        outlines = {n: o for n, o in [*self._outlines.items()] if n in self._files}
         owners, lengths, starts, ends = self._rows
-        mean = sum(lengths) / max(1, self._live)
+        self._leave_out(range(self._end, len(owners)))
+        mean = self._words / max(1, self._live)
         return Holdings(
             generation,
             joined,
-            self._last,
-            files=self._files,
-            numbers=self.numbers,
-            known=MappingProxyType(self._known),
+            self._words,
+            files=self.files,
+            known=KnownFiles(self.files, generation),
             owners=owners,
             lengths=lengths,
             starts=starts,
             ends=ends,
             collection=Collection(owners, lengths, self._live, mean),
-            outlines=outlines,
+            gone=self._gone,
+            outlines=self._outlines,
         )
 
-    def _with_text(self, file: File, sha: str, first: int, spans: "list[array[int]]") -> File:
+    def _fill(self, number: int, first: int, spans: "list[array[int]]") -> None:
+        """Write down the units of a file."""
         starts, ends, lengths = spans
         count, following = len(starts), first + len(starts)
-        if following > len(self._rows[0]) or not count == len(ends) == len(lengths):
+        is_next = self._end <= first and following <= len(self._rows[0])
+        if not is_next or not count == len(ends) == len(lengths):
             raise Damaged("the units of a file are torn")
-        owner = array("I", [file.id]) * count
+        self._leave_out(range(self._end, first))
+        self._end = following
+        owner = array("I", [number]) * count
         for row, own in zip(self._rows, (owner, lengths, starts, ends), strict=True):
             row[first:following] = own
         self._live += count
-        return File(file.id, file.path, file.signature, sha, first, count)
+        self._words += sum(lengths)
 
     def _drop(self, number: int | None) -> None:
-        file = None if number is None else self._files.pop(number, None)
+        if number is None:
+            return
+        file = self.files.text(number)
+        self.files.drop(number)
+        # A version of a file has a number of its own, so an outline never changes.
+        self._outlines.pop(number, None)
         if file is None:
             return
-        following = file.first_unit + file.units
+        self._words -= sum(self._rows[1][file.first_unit : file.following])
         for row in self._rows[:2]:
-            row[file.first_unit : following] = _row(bytes(4 * file.units))
+            row[file.first_unit : file.following] = _row(bytes(4 * file.units))
         self._live -= file.units
+        self._leave_out(range(file.first_unit, file.following))
+
+    def _leave_out(self, units: range) -> None:
+        """These belong to no file."""
+        if units:
+            self._gone.append(units)

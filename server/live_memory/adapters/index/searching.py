@@ -2,12 +2,15 @@
 
 import heapq
 import sqlite3
+from array import array
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from live_memory.adapters.index.asking import definitions_named, outline_of, postings
-from live_memory.adapters.index.reading import File, Holdings
+from live_memory.adapters.index.database import Damaged
+from live_memory.adapters.index.files import File
+from live_memory.adapters.index.reading import Holdings
 from live_memory.core.evidence import ranking
 from live_memory.core.evidence.places import Candidates, RankedFile, RankedUnit, Terms
 from live_memory.core.evidence.units import enclosing
@@ -16,25 +19,42 @@ from live_memory.core.evidence.words import base_name
 __all__ = ["Scored", "rank", "score"]
 
 _UNITS_A_FILE = 6
-# Units that a score is kept for: three megabytes.
-_MOST_KEPT = 20_000
+# With 100,000 files a question's common words are in a million units: four megabytes, and as much
+# for the scores. That is not kept after the answer.
+_MOST_KEPT = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """A word that was found: what it is worth, and in which units it is."""
+
+    text: str
+    worth: float
+    units: Sequence[int]
+
+    def is_in(self, file: File) -> bool:
+        """Whether it is in a file, whose units are neighbours."""
+        at = bisect_left(self.units, file.first_unit)
+        return at < len(self.units) and self.units[at] < file.following
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What the words and names of a question are worth in each unit, and so in each file."""
+    """What the words and names of a question are worth in each unit, and so in each file.
+
+    Both are by number, and zero where nothing of the question is.
+    """
 
     held: Holdings
     terms: Terms
-    postings: Sequence[ranking.Posting]
-    units: Mapping[int, float]
-    files: Mapping[int, float]
-    factors: dict[int, float] = field(default_factory=dict)  # of the files that were asked for
+    words: Sequence[_Word]
+    units: Sequence[float]
+    files: Sequence[float]
 
     @property
     def is_small(self) -> bool:
         """Whether it may be kept."""
-        return len(self.units) <= _MOST_KEPT
+        return sum(len(word.units) for word in self.words) <= _MOST_KEPT
 
     def is_of(self, held: Holdings, terms: Terms) -> bool:
         """Whether it is what these terms are worth now."""
@@ -42,91 +62,104 @@ class Scored:
 
 
 def score(db: sqlite3.Connection, held: Holdings, terms: Terms) -> Scored:
-    """Add up what a question is worth everywhere."""
-    found = list(postings(db, held, terms))
-    scores = dict(ranking.unit_scores(held.collection, found))
-    top = max(scores.values(), default=1.0)
+    """Add up what a question is worth everywhere.
+
+    Raises:
+        Damaged: the index names units that there are not.
+    """
+    words: list[_Word] = []
+
+    def found() -> Iterator[ranking.Posting]:
+        for posting in postings(db, held, terms):
+            worth = ranking.worth(held.collection, posting)
+            words.append(_Word(posting.word, worth, posting.units))
+            yield posting
+
+    try:
+        scores = ranking.unit_scores(held.collection, found())
+    except IndexError as problem:
+        raise Damaged("a word is in units that there are not") from problem
+    top = max(scores, default=0.0) or 1.0
     for unit, share in _named(db, held, terms).items():
-        scores[unit] = scores.get(unit, 0.0) + share * top * ranking.NAME_SHARE
-    return Scored(held, terms, found, scores, ranking.file_scores(scores, held.owners))
+        scores[unit] += share * top * ranking.NAME_SHARE
+    files = ranking.file_scores(scores, held.owners, count=held.files.end)
+    return Scored(held, terms, words, array("d", scores), array("d", files))
 
 
 def rank(db: sqlite3.Connection, scored: Scored, *, limit: int) -> Candidates:
     """The best files of a question, with the best of their units."""
     held, files = scored.held, scored.files
-    if not files:
+    if not any(files):
         return Candidates()
     factors = _factors(scored, limit)
     totals = {file: files[file] * value for file, value in factors.items()}
     best = _best(held, totals, limit)
-    found = scored.postings
-    ranked = tuple(_ranked(held.files[file], totals[file], found) for file in best)
-    units = _units(db, held, scored.units, {file: factors[file] for file in best})
-    worth = {posting.word: ranking.worth(held.collection, posting) for posting in found}
-    return Candidates(ranked, units, worth)
+    ranked = tuple(_ranked(_text(held, file), totals[file], scored.words) for file in best)
+    units = [unit for file in best for unit in _units(db, scored, file, factors[file])]
+    units.sort(key=lambda unit: (-unit.score, unit.place.path, unit.place.start))
+    worth = {word.text: word.worth for word in scored.words}
+    return Candidates(ranked, tuple(units), worth)
 
 
 def _best(held: Holdings, totals: Mapping[int, float], limit: int) -> Sequence[int]:
     """The files with the highest totals; equal ones in the order of their names."""
     least = min(heapq.nlargest(limit, totals.values()), default=0.0)
     found = [file for file, total in totals.items() if total >= least]
-    return sorted(found, key=lambda file: (-totals[file], held.files[file].path.text))[:limit]
+    return sorted(found, key=lambda file: (-totals[file], held.files.path(file)))[:limit]
 
 
-def _ranked(file: File, total: float, found: Sequence[ranking.Posting]) -> RankedFile:
-    following = file.first_unit + file.units
-    words = (posting.word for posting in found if _has(posting, file.first_unit, following))
-    return RankedFile(file.path, file.hash, total, frozenset(words))
+def _text(held: Holdings, file: int) -> File:
+    """A file that has units."""
+    text = held.files.text(file)
+    assert text is not None
+    return text
 
 
-def _has(posting: ranking.Posting, first: int, following: int) -> bool:
-    """Whether a word occurs in these units; units are numbered in the order they came in."""
-    at = bisect_left(posting.units, first)
-    return at < len(posting.units) and posting.units[at] < following
+def _ranked(file: File, total: float, words: Sequence[_Word]) -> RankedFile:
+    there = frozenset(word.text for word in words if word.is_in(file))
+    return RankedFile(file.path, file.sha, total, there)
 
 
 def _factors(scored: Scored, limit: int) -> Mapping[int, float]:
     """What speaks for and against the files that can still be among the best `limit`."""
-    files, scores, known = scored.held.files, scored.files, scored.factors
+    files, scores = scored.held.files, scored.files
     leaning = ranking.leaning_of(scored.terms)
     most = ranking.most_factor(leaning)
+    # At least so much the last of the best has, whatever is found out about it.
+    enough = heapq.nlargest(limit, scores)[-1] * ranking.least_factor() / most
+    likely = [file for file, score in enumerate(scores) if score and score >= enough]
     found: dict[int, float] = {}
     best: list[float] = []  # a heap of the best totals so far
-    for file in sorted(scores, key=scores.__getitem__, reverse=True):
+    for file in sorted(likely, key=scores.__getitem__, reverse=True):
         score = scores[file]
         if len(best) == limit and score * most < best[0]:
             break
-        factor = known.get(file)
-        if factor is None:
-            factor = known[file] = ranking.factor(files[file].path, leaning)
-        found[file] = factor
+        factor = ranking.factor(files.path(file), leaning)
+        total = score * factor
         if len(best) < limit:
-            heapq.heappush(best, score * factor)
-        elif score * factor > best[0]:
-            heapq.heapreplace(best, score * factor)
+            heapq.heappush(best, total)
+        elif total < best[0]:
+            continue
+        else:
+            heapq.heapreplace(best, total)
+        found[file] = factor
     return found
 
 
 def _units(
-    db: sqlite3.Connection,
-    held: Holdings,
-    scores: Mapping[int, float],
-    factors: Mapping[int, float],
-) -> tuple[RankedUnit, ...]:
-    units = []
-    for file in factors:
-        first = held.files[file].first_unit
-        numbers = [n for n in range(first, first + held.files[file].units) if n in scores]
-        outline = outline_of(db, held, file)
-        numbers.sort(key=lambda unit: -scores[unit])
-        for unit in numbers[:_UNITS_A_FILE]:
-            place = held.place(unit)
-            line = next(
-                (d.place.start for d in outline if place.start <= d.place.start <= place.end),
-                place.start,
-            )
-            units.append(RankedUnit(place, enclosing(outline, line), scores[unit] * factors[file]))
-    return tuple(sorted(units, key=lambda unit: (-unit.score, unit.place.path, unit.place.start)))
+    db: sqlite3.Connection, scored: Scored, file: int, factor: float
+) -> Iterator[RankedUnit]:
+    """The best units of a file."""
+    held, scores = scored.held, scored.units
+    text = _text(held, file)
+    outline = outline_of(db, held, file)
+    found = [unit for unit in range(text.first_unit, text.following) if scores[unit]]
+    found.sort(key=lambda unit: -scores[unit])
+    for unit in found[:_UNITS_A_FILE]:
+        place = held.place(unit)
+        begun = (d.place.start for d in outline if place.start <= d.place.start <= place.end)
+        line = next(begun, place.start)
+        yield RankedUnit(place, enclosing(outline, line), scores[unit] * factor)
 
 
 def _named(db: sqlite3.Connection, held: Holdings, terms: Terms) -> Mapping[int, float]:
@@ -135,7 +168,7 @@ def _named(db: sqlite3.Connection, held: Holdings, terms: Terms) -> Mapping[int,
     for name in terms.names:
         definitions = definitions_named(db, held, base_name(name))
         for file, definition in definitions:
-            unit = held.unit_at(held.files[file], definition.place.start)
+            unit = held.unit_at(_text(held, file), definition.place.start)
             worth = ranking.name_bonus(len(definitions))
             found[unit] = max(found.get(unit, 0.0), worth)
     return found

@@ -20,10 +20,12 @@ from live_memory.adapters.index.database import (
 from live_memory.adapters.index.digest import digest
 from live_memory.adapters.index.reading import Holdings, holdings
 from live_memory.adapters.index.searching import Scored, rank, score
+from live_memory.adapters.index.syntax.reader import SyntaxReader, SyntaxWorker
 from live_memory.adapters.index.writing import write
 from live_memory.core.errors import StoreUnavailable
 from live_memory.core.evidence.places import Candidates, Definition, Place, Terms
 from live_memory.core.evidence.words import base_name
+from live_memory.core.reading.comparing import Known
 from live_memory.core.reading.observation import Observation
 from live_memory.core.values import ContentHash, RelPath, StatSignature
 
@@ -39,7 +41,9 @@ Query = Callable[[sqlite3.Connection, Holdings], T]
 class SqliteIndex:
     """One writer and one reader, so that searching goes on while an update runs."""
 
-    def __init__(self, file: Path | None, reader: Connection, writer: Connection) -> None:
+    def __init__(
+        self, file: Path | None, reader: Connection, writer: Connection, parsing: SyntaxWorker
+    ) -> None:
         self._file = file
         self._reader, self._writer = reader, writer
         self._held: Holdings | None = None
@@ -48,24 +52,26 @@ class SqliteIndex:
         self._scored: Scored | None = None
         self._spared = 0
         self._repair = Lock()
+        self._syntax = SyntaxReader(parsing)
 
     @classmethod
-    async def open(cls, folder: Path) -> Self:
+    async def open(cls, folder: Path, *, parsing: SyntaxWorker | None = None) -> Self:
         """Open the index in a folder that exists; a file that cannot be read is built anew.
 
         Raises:
             StoreUnavailable: the folder cannot be written.
         """
         file = folder / _FILE
-        return cls(file, *await anyio.to_thread.run_sync(_open_twice, file))
+        opened = await anyio.to_thread.run_sync(_open_twice, file)
+        return cls(file, *opened, parsing or SyntaxWorker())
 
     @classmethod
-    def in_memory(cls) -> Self:
+    def in_memory(cls, *, parsing: SyntaxWorker | None = None) -> Self:
         """An index that ends with the process."""
         connection = open_memory()
-        return cls(None, connection, connection)
+        return cls(None, connection, connection, parsing or SyntaxWorker())
 
-    async def known(self) -> Mapping[RelPath, StatSignature]:
+    async def known(self) -> Known:
         """Every file that was offered, also those that gave no text, as it was then."""
         return await self._ask(lambda _, held: held.known)
 
@@ -75,12 +81,14 @@ class SqliteIndex:
         """The hash of each of these files that has text and was read with this very signature."""
 
         def find(_: sqlite3.Connection, held: Holdings) -> Mapping[RelPath, ContentHash]:
-            files = {path: held.files.get(held.numbers.get(path, 0)) for path in signatures}
-            return {
-                path: file.hash
-                for path, file in files.items()
-                if file is not None and file.signature == signatures[path]
-            }
+            found = {}
+            for path, signature in signatures.items():
+                number = held.files.number_of(path)
+                if number is not None and held.files.signature(number) == signature:
+                    file = held.files.text(number)
+                    if file is not None:
+                        found[path] = file.sha
+            return found
 
         return await self._ask(find)
 
@@ -94,7 +102,7 @@ class SqliteIndex:
         """Take in new versions, remember files without text, drop what is gone; all or nothing."""
 
         def apply() -> None:
-            digests = [digest(observation) for observation in observed]
+            digests = [digest(observation, self._syntax) for observation in observed]
             with self._writer.transaction() as db:
                 write(db, digests, textless, gone)
             self._updates += 1
@@ -124,12 +132,12 @@ class SqliteIndex:
         held = self._held
         if held is not None and self._held_updates == self._updates:
             # A search has asked for those of what it found; a thread costs as much as ten of them.
-            there = held.outlines.get(held.numbers.get(path, 0))
-            if there is not None:
-                return there
+            number = held.files.number_of(path)
+            if number in held.outlines:
+                return held.outlines[number]
 
         def find(db: sqlite3.Connection, held: Holdings) -> Sequence[Definition]:
-            number = held.numbers.get(path)
+            number = held.files.number_of(path)
             return () if number is None else asking.outline_of(db, held, number)
 
         return await self._ask(find)
@@ -161,8 +169,8 @@ class SqliteIndex:
 
     def _spare_the_collector(self, held: Holdings) -> None:
         """Keep what lives as long as this from being looked through again and again."""
-        if len(held.files) >= self._spared + _MANY:
-            self._spared = len(held.files)
+        if held.files.count >= self._spared + _MANY:
+            self._spared = held.files.count
             gc.freeze()
 
     async def _repairing(self, work: Callable[[], T]) -> T:

@@ -1,35 +1,25 @@
 """Taking versions of files into the index, and dropping what is gone."""
 
 import sqlite3
+from array import array
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
+from live_memory.adapters.index import runs
 from live_memory.adapters.index.digest import Digest
-from live_memory.adapters.index.packing import numbers, packed
+from live_memory.adapters.index.packing import packed
 from live_memory.core.evidence.places import Definition
 from live_memory.core.evidence.words import base_name
 from live_memory.core.values import RelPath, StatSignature
 
 __all__ = ["write"]
 
-# Every update adds rows of its own to each word. So many may pile up, or as many units be gone
-# as are live, before the rows of a word are joined; joining sphinx's 2,300 files takes 2 s.
-_MOST_BATCHES = 256
+# So many units may be gone beyond as many as are live before all are numbered anew. That is half
+# the work of building the index, so a small one does it rarely and a large one hardly ever.
+_MOST_GONE = 5_000
 
-
-@dataclass(frozen=True, slots=True)
-class _Text:
-    """How a file was cut: the number of its first unit, and each one's lines and words."""
-
-    sha: str
-    first_unit: int
-    starts: Sequence[int]
-    ends: Sequence[int]
-    lengths: Sequence[int]
-
-
-Rows = Mapping[str, tuple[list[int], list[int]]]
+_Pairs = dict[str, tuple[list[int], list[int]]]
+_Counters = dict[str, int]
 
 
 def write(
@@ -42,46 +32,51 @@ def write(
     changed = {digest.observation.path for digest in digests} | set(textless) | set(gone)
     if not changed:
         return
-    _forget(db, changed)
+    counters: _Counters = dict(db.execute("SELECT name, value FROM counter"))
+    _forget(db, changed, counters)
     for path, signature in textless.items():
-        _insert_file(db, path, signature, None)
-    words: dict[str, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
-    uses: dict[str, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
-    for each in digests:
-        _insert(db, each, words, uses)
-    _insert_rows(db, "word", words)
-    _insert_rows(db, "use", uses)
-    db.execute("UPDATE counter SET value = value + 1 WHERE name IN ('generation', 'batches')")
-    if _counter(db, "batches") > _MOST_BATCHES:
-        _join(db)
+        _insert_file(db, path, signature, counters)
+    if digests:
+        words: _Pairs = defaultdict(lambda: ([], []))
+        uses: _Pairs = defaultdict(lambda: ([], []))
+        for each in digests:
+            _insert(db, each, counters, words, uses)
+        runs.append(db, {"word": words, "use": uses})
+        runs.settle(db)
+    counters["generation"] += 1
+    if counters["next_unit"] - 1 > 2 * counters["live_units"] + _MOST_GONE:
+        _join(db, counters)
+    db.executemany("UPDATE counter SET value = ?2 WHERE name = ?1", counters.items())
 
 
-def _forget(db: sqlite3.Connection, paths: Iterable[RelPath]) -> None:
+def _forget(db: sqlite3.Connection, paths: Iterable[RelPath], counters: _Counters) -> None:
     for path in paths:
-        row = db.execute("SELECT id FROM file WHERE path = ?", (path.text,)).fetchone()
+        row = db.execute(
+            "SELECT id, coalesce(length(starts), 0) / 4 FROM file WHERE path = ?", (path.text,)
+        ).fetchone()
         if row:
-            db.execute("DELETE FROM definition WHERE file = ?", row)
-            db.execute("DELETE FROM file WHERE id = ?", row)
+            db.execute("DELETE FROM definition WHERE file = ?", row[:1])
+            db.execute("DELETE FROM file WHERE id = ?", row[:1])
+            counters["files"] -= 1
+            counters["live_units"] -= row[1]
 
 
 def _insert(
-    db: sqlite3.Connection,
-    digest: Digest,
-    words: Rows,
-    uses: Rows,
+    db: sqlite3.Connection, digest: Digest, counters: _Counters, words: _Pairs, uses: _Pairs
 ) -> None:
-    seen = digest.observation
-    first = _counter(db, "next_unit")
-    text = _Text(
-        sha=seen.sha.hex,
-        first_unit=first,
-        starts=[unit.start for unit in digest.units],
-        ends=[unit.end for unit in digest.units],
-        lengths=[sum(counts.values()) for counts in digest.words],
+    seen, first = digest.observation, counters["next_unit"]
+    file = _insert_file(db, seen.path, seen.signature, counters)
+    spans = (
+        packed(unit.start for unit in digest.units),
+        packed(unit.end for unit in digest.units),
+        packed(sum(counts.values()) for counts in digest.words),
     )
-    file = _insert_file(db, seen.path, seen.signature, text)
-    following = first + len(digest.units)
-    db.execute("UPDATE counter SET value = ? WHERE name = 'next_unit'", (following,))
+    db.execute(
+        "UPDATE file SET sha = ?, first_unit = ?, starts = ?, ends = ?, lengths = ? WHERE id = ?",
+        (seen.sha.hex, first, *spans, file),
+    )
+    counters["next_unit"] += len(digest.units)
+    counters["live_units"] += len(digest.units)
     for number, counts in enumerate(digest.words, first):
         for word, count in counts.items():
             units, repeats = words[word]
@@ -107,10 +102,7 @@ def _row_of(definition: Definition) -> tuple[str, str, str, int, int, str]:
 
 
 def _insert_file(
-    db: sqlite3.Connection,
-    path: RelPath,
-    signature: StatSignature,
-    text: _Text | None,
+    db: sqlite3.Connection, path: RelPath, signature: StatSignature, counters: _Counters
 ) -> int:
     # Inode and device may need all 64 bits; SQLite's integers have a sign.
     stat = (signature.size, signature.modified_ns, signature.changed_ns)
@@ -119,60 +111,26 @@ def _insert_file(
         "INSERT INTO file(path, size, modified_ns, changed_ns, inode, device) VALUES(?,?,?,?,?,?)",
         row,
     )
+    counters["files"] += 1
     assert done.lastrowid is not None
-    if text is not None:
-        starts, ends, lengths = (packed(row) for row in (text.starts, text.ends, text.lengths))
-        db.execute(
-            "UPDATE file SET sha = ?, first_unit = ?, starts = ?, ends = ?, lengths = ?"
-            " WHERE id = ?",
-            (text.sha, text.first_unit, starts, ends, lengths, done.lastrowid),
-        )
     return done.lastrowid
 
 
-def _insert_rows(db: sqlite3.Connection, table: str, rows: Rows) -> None:
-    first, second = {"word": ("units", "counts"), "use": ("files", "lines")}[table]
-    db.executemany(
-        f"INSERT INTO {table}(key, {first}, {second}) VALUES(?,?,?)",
-        ((key, packed(left), packed(right)) for key, (left, right) in sorted(rows.items())),
-    )
-
-
-def _counter(db: sqlite3.Connection, name: str) -> int:
-    value = db.execute("SELECT value FROM counter WHERE name = ?", (name,)).fetchone()[0]
-    assert isinstance(value, int)
-    return value
-
-
-def _join(db: sqlite3.Connection) -> None:
-    """Give each word one row again, without what is gone, and number the units from 1."""
-    moved = _renumber(db)
-    files = {number for (number,) in db.execute("SELECT id FROM file")}
-    for table, kept in (("word", moved), ("use", {number: number for number in files})):
-        rows: dict[str, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
-        for _, key, left, right in db.execute(f"SELECT * FROM {table} ORDER BY id"):  # noqa: S608
-            pairs = zip(numbers(left), numbers(right), strict=True)
-            alive = [(kept[one], other) for one, other in pairs if one in kept]
-            if alive:
-                rows[key][0].extend(one for one, _ in alive)
-                rows[key][1].extend(other for _, other in alive)
-        db.execute(f"DELETE FROM {table}")  # noqa: S608
-        _insert_rows(db, table, rows)
-    db.execute("UPDATE counter SET value = 0 WHERE name = 'batches'")
-
-
-def _renumber(db: sqlite3.Connection) -> Mapping[int, int]:
-    """The new number of each live unit."""
-    moved: dict[int, int] = {}
+def _join(db: sqlite3.Connection, counters: _Counters) -> None:
+    """Leave out what is gone, and number the units from 1."""
+    moved = array("I", bytes(4 * counters["next_unit"]))
     following = 1
-    for file, first, starts in db.execute(
-        "SELECT id, first_unit, starts FROM file WHERE sha NOT NULL ORDER BY first_unit"
-    ).fetchall():
-        size = len(numbers(starts))
-        db.execute("UPDATE file SET first_unit = ? WHERE id = ?", (following, file))
-        moved.update(
-            zip(range(first, first + size), range(following, following + size), strict=True)
-        )
+    files = db.execute(
+        "SELECT id, first_unit, length(starts) / 4 FROM file WHERE sha NOT NULL ORDER BY first_unit"
+    ).fetchall()
+    (last,) = db.execute("SELECT coalesce(max(seq), 0) FROM sqlite_sequence").fetchone()
+    there = array("I", bytes(4 * (last + 1)))
+    firsts = []
+    for file, first, size in files:
+        there[file] = file
+        moved[first : first + size] = array("I", range(following, following + size))
+        firsts.append((following, file))
         following += size
-    db.execute("UPDATE counter SET value = ? WHERE name = 'next_unit'", (following,))
-    return moved
+    db.executemany("UPDATE file SET first_unit = ? WHERE id = ?", firsts)
+    runs.join(db, {"word": moved, "use": there})
+    counters["next_unit"], counters["joined"] = following, counters["generation"]

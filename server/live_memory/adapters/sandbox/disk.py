@@ -2,10 +2,11 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypeVar, TypeVarTuple
 
-from anyio import CancelScope, CapacityLimiter, to_thread
+from anyio import CancelScope, CapacityLimiter, create_task_group, to_thread
 
 from live_memory.adapters.sandbox.dialect import compile_expression
 from live_memory.adapters.sandbox.history import Git, bounded
@@ -32,6 +33,8 @@ from live_memory.core.values import RelPath
 __all__ = ["MOST_MATCHES", "MOST_NAMES", "DiskSandbox"]
 
 MOST_MATCHES, MOST_NAMES = 1_000, 5_000
+T = TypeVar("T")
+Given = TypeVarTuple("Given")
 # Reads of one workspace at a time; more threads only wait for the same disk.
 _THREADS = 4
 # Names a thread reads before it looks whether anyone still waits.
@@ -68,10 +71,22 @@ class DiskSandbox:
 
     async def list(self) -> Listing:
         """Regular files that git's ignore rules keep, with their signatures; no links followed."""
-        names = await self._git.names()
+        names: bytes | None = None
+
+        async def ask_git() -> None:
+            nonlocal names
+            names = await self._git.names()
+
+        # Git nearly always says what it said the last time, so both are looked at meanwhile.
+        plan = self._lister.plan
+        async with create_task_group() as tasks:
+            tasks.start_soon(ask_git)
+            listing = await self._in_thread(self._lister.look, plan)
         if names is None:
-            return await to_thread.run_sync(self._lister.by_walk, limiter=self._threads)
-        return await to_thread.run_sync(self._lister.by_names, names, limiter=self._threads)
+            return await self._in_thread(self._lister.by_walk)
+        if names == plan.said:
+            return listing
+        return await self._in_thread(self._lister.by_names, names)
 
     async def read(self, names: Sequence[str], *, max_bytes: int) -> Sequence[FileRead | Skipped]:
         """Open, hash and read the head of each name; one outcome a name, in the same order."""
@@ -140,6 +155,9 @@ class DiskSandbox:
                 self._read_some, some, max_bytes, limiter=self._threads
             )
         return outcomes
+
+    async def _in_thread(self, work: Callable[[*Given], T], *given: *Given) -> T:
+        return await to_thread.run_sync(work, *given, limiter=self._threads)
 
     def _read_some(self, names: Sequence[str], max_bytes: int) -> Sequence[FileRead | Skipped]:
         return [self._root.read(name, max_bytes=max_bytes) for name in names]

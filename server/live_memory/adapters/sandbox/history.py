@@ -12,6 +12,7 @@ from typing import Self
 
 from anyio import CapacityLimiter, to_thread
 
+from live_memory.adapters.sandbox.git.names import names_in
 from live_memory.adapters.sandbox.git.objects import ObjectStore
 from live_memory.adapters.sandbox.opener import MAX_HASHED_BYTES, SafeRoot
 from live_memory.adapters.sandbox.repository import GitData, PrivateGitDir, Refused, locate
@@ -75,15 +76,18 @@ class Git:
         # One at a time brings the private git dir up to date.
         self._setup = CapacityLimiter(1)
 
-    async def names(self) -> Sequence[str] | None:
-        """Tracked names and untracked ones that no rule ignores; nothing where git cannot say."""
+    async def names(self) -> bytes | None:
+        """Tracked names and untracked ones that no rule ignores; nothing where git cannot say.
+
+        They are as git says them: each ends with NUL, and the last may be torn.
+        """
         try:
             repository = await self._repository()
         except Refused:
             return None
         options = ("-c", "-o", "--exclude-standard", "-z", "--deduplicate")
         ran = await self._git(repository, "ls-files", *options, max_output=_NAMES_BYTES)
-        return _names(ran.out) if ran.is_fine or ran.is_cut else None
+        return ran.out if ran.is_fine or ran.is_cut else None
 
     async def history(self, query: LogQuery | CommitSearch | ChangedFiles) -> History:
         """Answer one question; `problem` says why there is no history.
@@ -157,17 +161,17 @@ class Git:
             raise InvalidRequest("'since' is not a revision of this repository")
         if base is None:
             tracked = await self._must(repository, "ls-files", "-c", "-z", "--deduplicate")
-            changed |= dict.fromkeys(_names(tracked.out), "A")
+            changed |= dict.fromkeys(names_in(tracked.out), "A")
         else:
             # Never `git diff`: it refreshes the index, so it locks and writes it.
             diff = ("diff-index", "--raw", "-z", *_DIFF, base, "--")
-            fields = _names((await self._must(repository, *diff)).out)
+            fields = names_in((await self._must(repository, *diff)).out)
             pairs = zip(fields[::2], fields[1::2], strict=False)
             differences = [_Difference.parse(raw, name) for raw, name in pairs]
             real = await to_thread.run_sync(self._real_differences, differences)
             changed |= {row.name: row.status for row in real}
         untracked = await self._must(repository, "ls-files", "-o", "--exclude-standard", "-z")
-        for name in _names(untracked.out):
+        for name in names_in(untracked.out):
             # In the revision and on disk, only the index does not know it.
             changed[name] = "M" if name in changed else "?"
         rows = sorted((name, status) for name, status in changed.items() if not name.endswith("/"))
@@ -215,7 +219,7 @@ class Git:
         options = ("--stdin", "--root", "-r", "-z", "--raw", *_DIFF)
         ran = await self._git(repository, "diff-tree", *options, stdin=ids)
         files: dict[str, list[str]] = {}
-        fields = iter(_names(ran.out))
+        fields = iter(names_in(ran.out))
         current: list[str] = []
         for field in fields:
             if field.startswith(":"):
@@ -292,8 +296,3 @@ def _pathspec(path: str | None) -> tuple[str, ...]:
     if path in (None, ".", "./"):
         return ("--",)
     return ("--", RelPath.parse(path or "").text)
-
-
-def _names(out: bytes) -> list[str]:
-    """Names that git ended with NUL, a torn last one dropped."""
-    return [raw.decode("utf-8", "surrogateescape") for raw in out.split(b"\0")[:-1]]

@@ -12,11 +12,12 @@ import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import is_
+from operator import attrgetter, is_
 from typing import Self
 
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
+from live_memory.adapters.sandbox.git.names import names_in
 from live_memory.adapters.sandbox.opener import SafeRoot, signature_of
 from live_memory.core.errors import OutsideWorkspace
 from live_memory.core.reading.lookup import Listing
@@ -99,17 +100,20 @@ class Lister:
 
     def __init__(self, root: SafeRoot) -> None:
         self._root = root
-        self._plan = _Plan()
+        self.plan = _Plan()
         self._last = Listing(())
 
-    def by_names(self, names: Sequence[str]) -> Listing:
-        """Keep the names that are regular files now, folder by folder."""
-        plan, some = self._plan, names[:MOST_ENTRIES]
-        if plan.names != some:
-            plan = _Plan.of(self._root, some, before=self._by_name())
+    def by_names(self, said: bytes) -> Listing:
+        """Keep the names that are regular files now: as git says them, each ended by NUL."""
+        self.plan = _Plan.of(self._root, said, before=self._by_name())
+        return self.look(self.plan)
+
+    def look(self, plan: "_Plan") -> Listing:
+        """Look at all names of a plan; the one to begin with names nothing."""
+        if plan.said is None:
+            return self._last
         files = [file for folder in plan.folders for file in _regular(self._root, folder)]
-        self._plan = plan
-        return self._same(files, is_cut=len(names) > MOST_ENTRIES)
+        return self._same(files, is_cut=plan.is_cut)
 
     def by_walk(self) -> Listing:
         """Walk the folders that no rule ignores."""
@@ -123,7 +127,7 @@ class Lister:
 
     def _same(self, files: list[ListedFile], *, is_cut: bool) -> Listing:
         """The listing from before where it has these very files, else a new one."""
-        files.sort(key=_by_path)
+        files.sort(key=attrgetter("path.text"))
         last = self._last
         is_same = len(files) == len(last.files) and all(map(is_, files, last.files))
         if not is_same or is_cut != last.is_cut:
@@ -133,33 +137,37 @@ class Lister:
 
 @dataclass(slots=True)
 class _Folder:
-    """A folder with the last parts of its names, and what stood there the last time."""
+    """A folder with the files of it that git names, and what stood there the last time."""
 
     path: RelPath | None
-    seen: list[tuple[str, RelPath, ListedFile | None]] = field(default_factory=list)
+    files: list[RelPath] = field(default_factory=list)
+    seen: list[ListedFile | None] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
     """What names mean for a listing; they are the same at nearly every look."""
 
-    names: Sequence[str] = ()
+    said: bytes | None = None
     folders: Sequence[_Folder] = ()
+    is_cut: bool = False
 
     @classmethod
-    def of(cls, root: SafeRoot, names: Sequence[str], *, before: Mapping[str, ListedFile]) -> Self:
+    def of(cls, root: SafeRoot, said: bytes, *, before: Mapping[str, ListedFile]) -> Self:
         """Leave out names that are not listed; what was listed before needs no second look."""
+        names = names_in(said)
         folders: dict[str, _Folder] = {}
-        for name in dict.fromkeys(names):
+        for name in dict.fromkeys(names[:MOST_ENTRIES]):
             known = before.get(name)
             path = _citable(root, name) if known is None else known.path
             if path is None:
                 continue
-            folder, _, last = name.rpartition("/")
+            folder = name.rpartition("/")[0]
             if folder not in folders:
                 folders[folder] = _Folder(RelPath(folder) if folder else None)
-            folders[folder].seen.append((last, path, known))
-        return cls(names, tuple(folders.values()))
+            folders[folder].files.append(path)
+            folders[folder].seen.append(known)
+        return cls(said, tuple(folders.values()), is_cut=len(names) > MOST_ENTRIES)
 
 
 class _Walk:
@@ -219,16 +227,17 @@ def _regular(root: SafeRoot, folder: _Folder) -> Iterator[ListedFile]:
         descriptor = root.open_folder(folder.path)
     except OSError:
         return
+    start = len(folder.path.text) + 1 if folder.path else 0
     try:
-        for at, (last, path, known) in enumerate(folder.seen):
+        for at, (path, known) in enumerate(zip(folder.files, folder.seen, strict=True)):
             try:
-                status = os.stat(last, dir_fd=descriptor, follow_symlinks=False)
+                status = os.stat(path.text[start:], dir_fd=descriptor, follow_symlinks=False)
             except OSError:
                 continue
             if stat.S_ISREG(status.st_mode):
                 file = _listed(path, status, known)
                 if file is not known:
-                    folder.seen[at] = (last, path, file)
+                    folder.seen[at] = file
                 yield file
     finally:
         os.close(descriptor)
@@ -258,10 +267,6 @@ def _citable(root: SafeRoot, name: str) -> RelPath | None:
     except OutsideWorkspace:
         return None
     return None if root.hides(path) else path
-
-
-def _by_path(listed: ListedFile) -> str:
-    return listed.path.text
 
 
 def _rules_in(root: SafeRoot, name: str) -> str:

@@ -24,7 +24,7 @@ class JournalFile:
     """The only writer of one journal."""
 
     def __init__(self, path: Path, descriptor: int, *, size: int) -> None:
-        self._path = path
+        self._name = os.fspath(path)
         self._descriptor = descriptor
         self._end = self._room = size
 
@@ -85,7 +85,7 @@ class JournalFile:
 
     def _check(self) -> None:
         """Find out whether the name still leads to this file: a folder may be taken away."""
-        here, there = os.fstat(self._descriptor), self._path.lstat()
+        here, there = os.fstat(self._descriptor), os.lstat(self._name)
         if (here.st_ino, here.st_dev) != (there.st_ino, there.st_dev):
             raise OSError(0, "its file was taken away")
 

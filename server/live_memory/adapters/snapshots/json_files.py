@@ -1,6 +1,7 @@
 """A snapshot and a journal a workspace, in `<data>/workspaces/<key>/`."""
 
 import contextlib
+import functools
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ from live_memory.adapters.snapshots.folder import APART, MemoryFolder
 from live_memory.adapters.snapshots.journal_file import JOURNAL, LARGEST_JOURNAL
 from live_memory.adapters.snapshots.loading import LARGEST_SNAPSHOT, PREVIOUS, SNAPSHOT
 from live_memory.adapters.snapshots.own_files import read_file, sync_folder
+from live_memory.adapters.snapshots.writing import WritingThread
 from live_memory.core.errors import Corrupt, LiveMemoryError, StoreUnavailable
 from live_memory.core.saving.journal import Told, begun_in
 from live_memory.core.saving.sealing import unsealed
@@ -32,24 +34,39 @@ class JsonFiles:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._open: dict[WorkspaceKey, MemoryFolder] = {}
+        # Memories of which the system gave no bytes: what is there must not be written over.
+        self._unread: dict[WorkspaceKey, str] = {}
         self._turns: dict[WorkspaceKey, anyio.Lock] = {}
+        self._writer = WritingThread()
 
     async def load(self, key: WorkspaceKey) -> Restored:
-        """Read the snapshot and its journals; what cannot be read is set aside and told."""
+        """Read the snapshot and its journals; what cannot be read is set aside and told.
+
+        Where the system gives no bytes, nothing is kept either until it was loaded again.
+        """
         async with self._turn(key):
             self._close(key)
             folder = self._folder / key.text
-            with _failures_told(f"{folder} cannot be read"):
+            try:
                 opened = await to_thread.run_sync(MemoryFolder.opened, folder)
+            except OSError as problem:
+                self._unread[key] = (
+                    f"{folder} cannot be read: {problem.strerror} (nothing is written there: make "
+                    "it readable and restart the server)"
+                )
+                return Restored(problems=(self._unread[key],))
             self._open[key], restored = opened
             return restored
 
     async def append(self, key: WorkspaceKey, root: str, told: Sequence[Told]) -> None:
         """Add lines to the journal and sync them."""
         async with self._turn(key):
-            kept = self._opened(key)
-            with _failures_told(f"the journal in {self._folder / key.text} cannot be written"):
-                await to_thread.run_sync(kept.append, root, told)
+            work = functools.partial(self._opened(key).append, root, told)
+            try:
+                await self._writer.run(work)
+            except OSError as problem:
+                where = f"the journal in {self._folder / key.text} cannot be written"
+                raise StoreUnavailable(f"{where}: {problem.strerror}") from problem
 
     async def save(self, key: WorkspaceKey, root: str, taken: Callable[[], Memory]) -> None:
         """Begin a new journal, then write beside, sync, rename, sync the folder."""
@@ -79,9 +96,10 @@ class JsonFiles:
             return self._open[key]
         except KeyError:
             why = "this memory was not loaded, or was forgotten since"
-            raise StoreUnavailable(why) from None
+            raise StoreUnavailable(self._unread.get(key, why)) from None
 
     def _close(self, key: WorkspaceKey) -> None:
+        self._unread.pop(key, None)
         kept = self._open.pop(key, None)
         if kept is not None:
             kept.close()

@@ -19,6 +19,7 @@ __all__ = [
     "Question",
     "StopReason",
     "Usage",
+    "Why",
 ]
 
 # A question longer than this is a pasted file; the tools' own limits stop at about the same size.
@@ -125,13 +126,29 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class Why:
+    """Why a file ranked where it did, for people who ask; no answer shows it.
+
+    `score` is comparable within one answer only. `words` are those of the question that the file
+    holds, the most telling first, and `defines` what it defines of the question's names. `factors`
+    raised or lowered the score, by their names.
+    """
+
+    score: float
+    words: tuple[str, ...]
+    defines: tuple[str, ...]
+    factors: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """An answer with its sources in order of importance; `model` names who wrote it, if any did.
 
     `evidence` holds the hash of every file the answer rests on, as it was when it was opened.
     `recipe` names how a model made it: model, instructions and tools; empty without a model.
     `cost_usd` is `None` where the price is not known, and on a subscription. `window_share` is
-    how full the window is, 0 to 1.
+    how full the window is, 0 to 1. `why` explains the ranked files that are cited, where no model
+    answered; it is told to who asks, not remembered, and no part of what an answer is.
     """
 
     text: str
@@ -148,3 +165,4 @@ class Answer:
     cost_usd: float | None = 0.0
     is_subscription: bool = False
     window_share: float = 0.0
+    why: Mapping[RelPath, Why] = field(default_factory=lambda: MappingProxyType({}), compare=False)

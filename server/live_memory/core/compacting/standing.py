@@ -6,7 +6,7 @@ source (cases C30).
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from live_memory.core.asking.answer import CitationStatus
@@ -82,11 +82,15 @@ def standing(
     cited = [pages[path] for path in dict.fromkeys(place.path for place in places)]
     if not cited or not said.is_checkable or not _is_of_these(said, cited):
         return None
-    candidates = [places, _corrected(text, places, cited)]
+    # To look for better places takes as long as all the rest, and is seldom needed.
+    candidates: list[Callable[[], Sequence[Place]]] = [
+        lambda: places,
+        lambda: _corrected(text, places, cited),
+    ]
     if not any(_is_on(name, page, places) for name in said.names for page in cited):
         candidates.reverse()
     for candidate in candidates:
-        whole = _with_names(said, candidate, cited)
+        whole = _with_names(said, candidate(), cited)
         if whole and _holds(text, said, whole, pages):
             return whole
     return None

@@ -7,7 +7,7 @@ so that a provider's cache reads it instead of us paying for it again.
 import hashlib
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import resources
 from itertools import groupby
@@ -32,11 +32,14 @@ from live_memory.core.tokens import estimate
 __all__ = [
     "KNOWN",
     "LEDGER_SHARE",
+    "Page",
+    "Pages",
     "Tail",
     "brief",
     "entry_tokens",
     "instructions",
     "opening",
+    "pages_of",
     "recipe",
     "render_tree",
     "single_instructions",
@@ -61,8 +64,30 @@ _BRIEF_TOKENS = 350
 # What stands before the facts that were found for a question.
 KNOWN = "\n\nKnown from earlier work:\n"
 
-# An entry as prompts show it.
-_Numbered = tuple[EntryNumber, str]
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """An entry as prompts show it, and about how many tokens that takes."""
+
+    number: EntryNumber
+    text: str
+    tokens: int
+
+
+@dataclass(slots=True)
+class Pages:
+    """The entries that prompts show, in order, and what all entries take, each written once."""
+
+    shown: list[Page] = field(default_factory=list)
+    tokens: int = 0
+
+    def take(self, entry: Entry) -> None:
+        """Add the next entry."""
+        text = render_entry(entry)
+        tokens = _size(text) if text else _UNSHOWN_TOKENS
+        self.tokens += tokens
+        if text:
+            self.shown.append(Page(entry.number, text, tokens))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +131,18 @@ def stable(tree: str) -> tuple[Block, ...]:
     return (Block(f"{instructions()}\n=== files of this workspace\n{tree}", is_cache_end=True),)
 
 
-def window_text(window: Window, *, start: PromptStart, budget_tokens: int) -> tuple[Block, ...]:
-    """Ledger, and the entries that fit the budget, in one block for each earlier prompt.
+def pages_of(window: Window) -> Pages:
+    """The pages of a window, all written anew."""
+    pages = Pages()
+    for entry in window.entries:
+        pages.take(entry)
+    return pages
+
+
+def window_text(
+    window: Window, pages: Pages, *, start: PromptStart, budget_tokens: int
+) -> tuple[Block, ...]:
+    """Ledger, and the `pages` that fit the budget, in one block for each earlier prompt.
 
     A provider finds what it keeps at the ends of blocks; those of earlier prompts stay ends.
     """
@@ -119,8 +154,7 @@ def window_text(window: Window, *, start: PromptStart, budget_tokens: int) -> tu
         if room < 0:
             break
         ledger += line
-    told = [(e.number, render_entry(e)) for e in window.entries if e.number >= start.first]
-    shown = [(number, text) for number, text in told if text]
+    shown = [page for page in pages.shown if page.number >= start.first]
     pieces = _pieces(_fitting(shown, budget_tokens), start.ends)
     last = len(pieces) - _MARKS
     entries = (Block(text, is_cache_end=n >= last) for n, text in enumerate(pieces))
@@ -140,9 +174,7 @@ def brief(evidence: str) -> str:
     return kept.rstrip() + mark + known
 
 
-def opening(
-    window: Window, question: Question, tail: Tail, *, start: PromptStart, budget_tokens: int
-) -> UserTurn:
+def opening(known: Sequence[Block], question: Question, tail: Tail) -> UserTurn:
     """The first turn: what is known, then the question with what was found for it."""
     changed = "".join(f"- {one_line(path)}\n" for path in tail.changed)
     volatile = (
@@ -153,7 +185,6 @@ def opening(
         f"=== limits\nAnswer within {tail.answer_tokens} tokens. "
         f"{tail.seconds_left} seconds are left.\n"
     )
-    known = window_text(window, start=start, budget_tokens=budget_tokens)
     # Half of the questions call tools: what follows then reads the tail from the cache too.
     return UserTurn((*known, Block(volatile, is_cache_end=True)))
 
@@ -171,16 +202,14 @@ def render_tree(paths: Sequence[str], *, budget_tokens: int) -> str:
     return "".join(lines) + "...\n"
 
 
-def window_tokens(window: Window) -> int:
-    """About how many tokens the whole window would take in a prompt."""
-    facts = sum(_tokens(render_fact(fact)) for fact in window.front)
-    return facts + sum(map(entry_tokens, window.entries))
+def window_tokens(window: Window, pages: Pages) -> int:
+    """About how many tokens the whole window would take in a prompt; `pages` are its own."""
+    return sum(_tokens(render_fact(fact)) for fact in window.front) + pages.tokens
 
 
 def entry_tokens(entry: Entry) -> int:
     """About how many tokens an entry takes in a prompt; what takes none still takes memory."""
-    text = render_entry(entry)
-    return _size(text) if text else _UNSHOWN_TOKENS
+    return _size(text) if (text := render_entry(entry)) else _UNSHOWN_TOKENS
 
 
 def prompt_tokens(request: ModelRequest) -> int:
@@ -227,20 +256,19 @@ def _tree(paths: Sequence[str], depth: int) -> str:
     )
 
 
-def _fitting(texts: Sequence[_Numbered], budget_tokens: int) -> Sequence[_Numbered]:
+def _fitting(pages: Sequence[Page], budget_tokens: int) -> Sequence[Page]:
     """The newest entries; the oldest leave in one step at the high mark, down to the low mark."""
-    sizes = [_size(text) for _, text in texts]
     first, held = 0, 0
-    for n, size in enumerate(sizes):
-        held += size
+    for n, page in enumerate(pages):
+        held += page.tokens
         if held > budget_tokens * _HIGH:
             while first < n and held > budget_tokens * _LOW:
-                held -= sizes[first]
+                held -= pages[first].tokens
                 first += 1
-    return texts[first:]
+    return pages[first:]
 
 
-def _pieces(texts: Sequence[_Numbered], ends: Sequence[EntryNumber]) -> list[str]:
+def _pieces(pages: Sequence[Page], ends: Sequence[EntryNumber]) -> list[str]:
     """The entries' text, cut where an earlier prompt ended."""
-    cut = groupby(texts, key=lambda one: bisect_right(ends, one[0]))
-    return ["".join(text for _, text in piece) for _, piece in cut]
+    cut = groupby(pages, key=lambda page: bisect_right(ends, page.number))
+    return ["".join(page.text for page in piece) for _, piece in cut]

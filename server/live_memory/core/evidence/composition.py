@@ -1,28 +1,43 @@
 """The answer without a model: a finding in words, then the places that show it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from live_memory.core.asking.answer import Budget, Citation, CitationStatus, Grounding
 from live_memory.core.evidence.finding import Saying
 from live_memory.core.evidence.places import (
     Definition,
+    DefinitionKind,
     Evidence,
     Place,
     RankedUnit,
 )
-from live_memory.core.evidence.snippets import excerpt, shown
+from live_memory.core.evidence.snippets import (
+    Stretch,
+    is_only_imports,
+    line_worth,
+    shown,
+    written,
+)
 from live_memory.core.evidence.support import Standing, Support
+from live_memory.core.evidence.words import base_name, unique
 from live_memory.core.values import RelPath
 
-__all__ = ["Composed", "compose", "nothing"]
+__all__ = ["Composed", "compose", "nothing", "opening"]
 
 # Measured on code and English by four tokenizers: 2.6 to 3.1.
 _CHARACTERS_A_TOKEN = 2.8
 _MOST_SNIPPETS = 12
-_SNIPPET_LINES = 10
+_SNIPPET_LINES = 12
 _MOST_FILES, _LEAD_SNIPPETS, _NEAREST = 10, 2, 3
-_SOURCE_LINE = 50  # what one line of "Sources" takes in the reply
+# Depth in the best files shows more than breadth: .013 of the gold lines.
+_FILES_FIRST = 4
+# The lines of so many snippets, which the finding need not quote.
+_OPENING_SNIPPETS = 6
+# Places of a file that are no further apart are shown, and cited, as one.
+_GAP, _LONGEST_JOINED = 3, 40
+# After some five snippets a name of something defined beside them tells more than a sixth.
+_NAMES_FILES, _MOST_NAMES, _NAMES_ROOM = 5, 12, 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +65,12 @@ def nothing(evidence: Evidence, support: Support) -> Composed:
     return Composed(said, cited, Grounding.UNGROUNDED)
 
 
+def opening(subjects: Sequence[Definition], evidence: Evidence) -> frozenset[tuple[RelPath, int]]:
+    """The lines that are shown first, right below the finding."""
+    first = [*_stretches(subjects, evidence)][:_OPENING_SNIPPETS]
+    return frozenset((stretch.file.path, n) for stretch in first for n in stretch.numbers)
+
+
 def compose(
     saying: Saying,
     subjects: Sequence[Definition],
@@ -58,25 +79,27 @@ def compose(
     *,
     budget: Budget,
 ) -> Composed:
-    """Put finding, snippets and further places together within the budget."""
+    """Put finding, snippets and further places together within the budget.
+
+    The list of sources comes on top, as it does on what a model may write.
+    """
     parts = [*_reservations(support), saying.text]
-    places = list(saying.places)
-    room = int(budget.answer_tokens * _CHARACTERS_A_TOKEN)
-    room -= sum(len(part) + 2 for part in parts) + _SOURCE_LINE * len(places)
-    for place, block in _snippets(subjects, evidence):
-        if len(block) + _SOURCE_LINE <= room and len(parts) <= _MOST_SNIPPETS:
-            room -= len(block) + 2 + _SOURCE_LINE
-            parts.append(block)
-            places.append(place)
+    room = int(budget.answer_tokens * _CHARACTERS_A_TOKEN) - _length(parts)
+    snippets = _chosen(subjects, evidence, room - _NAMES_ROOM, {p.path for p in saying.places})
+    parts += [written(stretch, evidence.candidates.worth) for stretch in snippets]
+    places = [*saying.places, *(stretch.place for stretch in snippets)]
     open_already = {place.path for place in places}
     further = [unit for unit in _best_of_each(evidence) if unit.place.path not in open_already]
     further = further[: max(0, _MOST_FILES - len(open_already))]
-    if further:
-        parts.append("See also: " + "; ".join(f"{u.place}{_owner(u, '')}" for u in further))
-        places += [unit.place for unit in further]
+    tail = ["See also: " + "; ".join(map(_seen, further))] if further else []
+    places += [unit.place for unit in further]
+    tail = [*_clipped(places, evidence), *tail]
+    room = int(budget.answer_tokens * _CHARACTERS_A_TOKEN) - _length([*parts, *tail])
+    names = _names("\n".join(parts), evidence, room)
     is_whole = support.standing is Standing.ENOUGH and not support.unknown
     grounding = Grounding.VERIFIED if is_whole else Grounding.PARTIAL
-    return Composed("\n\n".join(parts), _cited(places, evidence), grounding)
+    text = "\n\n".join([*parts, *names, *tail])
+    return Composed(text, _cited(_joined(places), evidence), grounding)
 
 
 def _reservations(support: Support) -> list[str]:
@@ -88,14 +111,79 @@ def _reservations(support: Support) -> list[str]:
     return []
 
 
-def _snippets(subjects: Sequence[Definition], evidence: Evidence) -> Iterator[tuple[Place, str]]:
-    """What to show, the subject of the finding first."""
+def _chosen(
+    subjects: Sequence[Definition], evidence: Evidence, room: int, known: Collection[RelPath]
+) -> list[Stretch]:
+    """The snippets there is room for beside a word on each further file."""
+    worth = evidence.candidates.worth
+    owed = {unit.place.path: len(_seen(unit)) + 2 for unit in _best_of_each(evidence)}
+    owed = {path: size for path, size in owed.items() if path not in known}
+    room -= sum(owed.values())
+    chosen: list[Stretch] = []
+    for stretch in _stretches(subjects, evidence):
+        near = next((other for other in chosen if other.is_near(stretch, within=_GAP)), None)
+        if near is None and len(chosen) >= _MOST_SNIPPETS:
+            continue
+        new = near.joined(stretch) if near else stretch
+        cost = len(written(new, worth)) + 2 - owed.get(new.file.path, 0)
+        cost -= len(written(near, worth)) + 2 if near else 0
+        if cost <= room:
+            room -= cost
+            owed.pop(new.file.path, None)
+            chosen = [new if other is near else other for other in chosen]
+            chosen += [] if near else [new]
+    return chosen
+
+
+def _stretches(subjects: Sequence[Definition], evidence: Evidence) -> Iterator[Stretch]:
+    """What may be shown: the subject of the finding, then the best files, then the others."""
     lead = [unit for unit in evidence.units if unit.definition in subjects[:1]][:_LEAD_SNIPPETS]
-    for unit in dict.fromkeys([*lead, *evidence.units]):
+    first = {file.path for file in evidence.best[:_FILES_FIRST]}
+    units = sorted(evidence.units, key=lambda unit: unit.place.path not in first)
+    for unit in dict.fromkeys([*lead, *units]):
         file = evidence.files[unit.place.path]
-        numbers = shown(file, unit, evidence.candidates.worth, most=_SNIPPET_LINES)
-        place = Place(file.path, numbers[0], numbers[-1])
-        yield place, f"{place}{_owner(unit, ' in')}\n```\n{excerpt(file.lines, numbers)}\n```"
+        if not is_only_imports(file, unit):
+            numbers = shown(file, unit, evidence.candidates.worth, most=_SNIPPET_LINES)
+            yield Stretch(file, numbers, (unit.definition,) if unit.definition else ())
+
+
+def _names(said: str, evidence: Evidence, room: int) -> list[str]:
+    """What else the best files define of the question's words, as far as there is room."""
+    worth, score = evidence.candidates.worth, {f.path: f.score for f in evidence.candidates.files}
+    valued: dict[str, tuple[float, RelPath]] = {}
+    for file in evidence.best[:_NAMES_FILES]:
+        for definition in file.outline:
+            name = base_name(definition.name)
+            value = line_worth(name, worth) * score[file.path]
+            is_new = name not in said and definition.kind is not DefinitionKind.SECTION
+            if is_new and value > valued.get(name, (0.0, file.path))[0]:
+                valued[name] = value, file.path
+    best = sorted(valued, key=lambda name: (-valued[name][0], name))[:_MOST_NAMES]
+    rows: list[str] = []
+    for path in unique(valued[name][1] for name in best):
+        row = f"Also in {path}: "
+        here = [f"`{name}`" for name in best if valued[name][1] == path]
+        while here and len(row) + len(", ".join(here)) + 2 > room:
+            here.pop()
+        if here:
+            rows.append(row + ", ".join(here))
+            room -= len(rows[-1]) + 2
+    return ["\n".join(rows)] if rows else []
+
+
+def _clipped(places: Sequence[Place], evidence: Evidence) -> list[str]:
+    """Which of the files that are pointed at were read in part."""
+    cited = (evidence.files[path] for path in unique(place.path for place in places))
+    rows = [f"{f.path} is only indexed up to line {len(f.lines)}." for f in cited if f.is_clipped]
+    return ["\n".join(rows)] if rows else []
+
+
+def _length(parts: Iterable[str]) -> int:
+    return sum(len(part) + 2 for part in parts)
+
+
+def _seen(unit: RankedUnit) -> str:
+    return f"{unit.place.path}:{unit.place.start}{_owner(unit, '')}"
 
 
 def _owner(unit: RankedUnit, joint: str) -> str:
@@ -108,6 +196,30 @@ def _best_of_each(evidence: Evidence) -> list[RankedUnit]:
     for unit in evidence.units:
         best.setdefault(unit.place.path, unit)
     return [best[file.path] for file in evidence.best if file.path in best]
+
+
+def _joined(places: Sequence[Place]) -> list[Place]:
+    """Those that overlap or touch as one, unless that is long; a single line that is pointed at
+    stays apart.
+    """
+    found: list[Place] = []
+    for place in places:
+        one, at = place, len(found)
+        while near := next((other for other in found if _is_one(one, other)), None):
+            one = Place(one.path, min(one.start, near.start), max(one.end, near.end))
+            at = min(at, found.index(near))
+            found.remove(near)
+        found.insert(at, one)
+    return found
+
+
+def _is_one(place: Place, other: Place) -> bool:
+    if place.path != other.path or place == other:
+        return place == other
+    first, last = sorted((place, other), key=lambda each: each.start)
+    are_long = place.start < place.end and other.start < other.end
+    length = max(place.end, other.end) - first.start
+    return are_long and last.start <= first.end + 1 and length < _LONGEST_JOINED
 
 
 def _cited(places: Sequence[Place], evidence: Evidence) -> tuple[Citation, ...]:

@@ -14,15 +14,15 @@ from live_memory.core.evidence.places import (
 )
 from live_memory.core.evidence.ranking import is_test
 from live_memory.core.evidence.shapes import is_code
-from live_memory.core.evidence.snippets import key_lines, quoted
-from live_memory.core.evidence.uses import Use, is_definition_of, is_import
+from live_memory.core.evidence.snippets import is_only_imports, key_lines, quoted
+from live_memory.core.evidence.uses import Step, Use, is_definition_of, is_import
 from live_memory.core.evidence.words import base_name
 from live_memory.core.values import RelPath
 
 __all__ = ["Finding", "Saying", "say", "say_uses", "say_way", "subjects"]
 
 _MOST_SUBJECTS = 3
-_LEAD_LINES, _OTHER_LINES = 3, 1
+_LEAD_LINES, _OTHER_LINES = 3, 2
 _LISTED_USES = 12
 Files = Mapping[RelPath, OpenedFile]
 
@@ -48,7 +48,8 @@ def subjects(evidence: Evidence, names: Collection[str] = ()) -> tuple[Definitio
     """The definitions that an answer starts from: what the best file defines of the question's
     names, else its best place, then the best programs.
     """
-    units, files = evidence.units, evidence.files
+    files = evidence.files
+    units = [u for u in evidence.units if not is_only_imports(files[u.place.path], u)]
     best = evidence.best[0].path if evidence.best else None
     own = (_subject(unit, files) for unit in units if unit.place.path == best)
     leading = [subject for subject in own if subject][:1]
@@ -66,8 +67,10 @@ def subjects(evidence: Evidence, names: Collection[str] = ()) -> tuple[Definitio
     return tuple(chosen[:_MOST_SUBJECTS])
 
 
-def say(finding: Finding, evidence: Evidence) -> Saying:
-    """Say what was found, the most direct first."""
+def say(
+    finding: Finding, evidence: Evidence, *, besides: Collection[tuple[RelPath, int]] = ()
+) -> Saying:
+    """Say what was found, the most direct first, without quoting lines that stand beside it."""
     files, worth = evidence.files, evidence.candidates.worth
     rows: list[str] = []
     places: list[Place] = []
@@ -82,7 +85,8 @@ def say(finding: Finding, evidence: Evidence) -> Saying:
         before = {number for path, number in said if path == file.path}
         for number in key_lines(file, subject, worth, most=most, besides=before):
             said.add((file.path, number))
-            rows.append(f"  - line {number}: `{quoted(file, number)}`")
+            if (file.path, number) not in besides:
+                rows.append(f"  - line {number}: `{quoted(file, number)}`")
         if at == 0:
             rows += [f"  - called from {_used(use, files)}" for use in finding.callers]
             rows += [f"  - uses {_introduced(other, files)}" for other in finding.related]
@@ -109,15 +113,22 @@ def say_uses(
     return Saying("\n".join(rows), (*places, *(definition.place for definition in heads)))
 
 
-def say_way(way: Sequence[tuple[Use, Definition]], files: Files) -> Saying:
+def say_way(way: Sequence[Step], files: Files) -> Saying:
     """Say how calls lead from one definition to another, step by step."""
-    first, last = way[0][0].within, way[-1][1]
-    begin = f"`{first.name}`" if first else str(way[0][0].place)
+    first, last = way[0].use.within, way[-1].called
+    begin = f"`{first.name}`" if first else str(way[0].use.place)
     calls = "1 call" if len(way) == 1 else f"{len(way)} calls"
     rows = [f"From {begin} to `{last.name}` in {calls}:"]
-    rows += [f"{at}. {_used(use, files)}" for at, (use, _) in enumerate(way, 1)]
+    rows += [f"{at}. {_used(step.use, files)}{_among(step)}" for at, step in enumerate(way, 1)]
     rows.append(f"{len(way) + 1}. {_introduced(last, files)}")
-    return Saying("\n".join(rows), (*(use.place for use, _ in way), last.place))
+    return Saying("\n".join(rows), (*(step.use.place for step in way), last.place))
+
+
+def _among(step: Step) -> str:
+    """What is to be said of a call that names alone do not settle."""
+    if step.among == 1:
+        return ""
+    return f" (may be `{step.called.name}`, one of {step.among})"
 
 
 def _counted(name: str, calls: Sequence[Use], unopened: int) -> str:

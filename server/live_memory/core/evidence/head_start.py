@@ -12,7 +12,7 @@ from live_memory.core.evidence.outline import head_end
 from live_memory.core.evidence.places import Definition, OpenedFile, Place, RankedUnit
 from live_memory.core.evidence.question import terms_of
 from live_memory.core.memory.events import FileObserved, QuestionAnswered
-from live_memory.core.memory.window import Window
+from live_memory.core.memory.window import Entry
 from live_memory.core.tokens import estimate
 from live_memory.core.values import ContentHash, Origin, RelPath
 
@@ -22,7 +22,7 @@ __all__ = [
     "compose",
     "looked_at",
     "recalled",
-    "viewed_in",
+    "view",
     "whole",
     "whole_definition",
 ]
@@ -73,16 +73,13 @@ class Viewed:
     spans: tuple[tuple[int, int], ...]
 
 
-def viewed_in(window: Window) -> dict[RelPath, Viewed]:
-    """What the agent looked at and changed, by file, of the newest bytes it saw."""
-    found: dict[RelPath, Viewed] = {}
-    for entry in window.entries:
-        seen = entry.content
-        if isinstance(seen, FileObserved) and seen.origin in (Origin.READ, Origin.EDIT):
-            before = found.get(seen.path)
-            spans = before.spans if before is not None and before.sha == seen.sha else ()
-            found[seen.path] = Viewed(seen.sha, (*spans, (seen.start, seen.end)))
-    return found
+def view(viewed: dict[RelPath, Viewed], entry: Entry) -> None:
+    """Add what an entry tells of what the agent looked at and changed; other bytes take over."""
+    seen = entry.content
+    if isinstance(seen, FileObserved) and seen.origin in (Origin.READ, Origin.EDIT):
+        before = viewed.get(seen.path)
+        spans = before.spans if before is not None and before.sha == seen.sha else ()
+        viewed[seen.path] = Viewed(seen.sha, (*spans, (seen.start, seen.end)))
 
 
 def looked_at(file: OpenedFile, viewed: Viewed | None) -> tuple[Place, ...]:

@@ -7,8 +7,11 @@ from live_memory.core.evidence.places import Definition, DefinitionKind, Place
 from live_memory.core.evidence.shapes import Shape, kind_of_file, shapes_of
 from live_memory.core.values import RelPath
 
-__all__ = ["block_end", "head_end", "indent_of", "outline", "signature_at"]
+__all__ = ["DEEPEST", "block_end", "head_end", "indent_of", "outline", "signature_at"]
 
+# How many definitions a name is qualified by; nobody nests deeper, and what is made to grows names
+# without bound.
+DEEPEST = 8
 _LONGEST_LINE = 400  # longer lines are data
 _LONGEST_SIGNATURE_LINES = 12
 _LONGEST_SIGNATURE = 240
@@ -44,7 +47,7 @@ def outline(path: RelPath, lines: Sequence[str]) -> tuple[Definition, ...]:
             if outer.kind is DefinitionKind.CLASS and kind is DefinitionKind.FUNCTION:
                 kind = DefinitionKind.METHOD
         found.append(Definition(name, kind, Place(path, at + 1, end), signature_at(lines, at)))
-        if kind in _NESTING:
+        if kind in _NESTING and len(around) < DEEPEST:
             around.append((indent, found[-1]))
     return tuple(found)
 

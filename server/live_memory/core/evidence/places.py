@@ -53,20 +53,28 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class OpenedFile:
-    """A file as it was read for this question, with the definitions that are really in it."""
+    """A file as it was read for this question, with the definitions that are really in it.
+
+    Of a file that `is_clipped` only the head was read.
+    """
 
     path: RelPath
     sha: ContentHash
     lines: Sequence[str]
     outline: Sequence[Definition]
+    is_clipped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What the question is about: weighted search terms and the names it mentions."""
+    """What the question is about: weighted search terms and the names it mentions.
+
+    `edited` are the files that whoever asks has worked on lately.
+    """
 
     weights: tuple[tuple[str, float], ...]
     names: tuple[str, ...]
+    edited: frozenset[RelPath] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +107,15 @@ class Candidates:
     files: tuple[RankedFile, ...] = ()
     units: tuple[RankedUnit, ...] = ()
     worth: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+
+    def first(self, limit: int) -> "Candidates":
+        """Those of a search for so many files."""
+        if limit >= len(self.files):
+            return self
+        files = self.files[:limit]
+        paths = {file.path for file in files}
+        units = tuple(unit for unit in self.units if unit.place.path in paths)
+        return Candidates(files, units, self.worth)
 
 
 @dataclass(frozen=True, slots=True)

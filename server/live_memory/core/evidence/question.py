@@ -4,6 +4,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 
 from live_memory.core.evidence.places import Terms
 from live_memory.core.evidence.words import (
@@ -74,6 +75,7 @@ _LONG, _HEADLINE_COUNTS = 300, 3
 _MOST_TERMS = 120
 
 
+@lru_cache(maxsize=2_048)  # a question is compared with every one that was answered before
 def terms_of(question: str) -> Terms:
     """Weigh the words of a question and list the names it mentions."""
     counts: Counter[str] = Counter()

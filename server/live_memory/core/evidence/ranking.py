@@ -1,10 +1,10 @@
 """From words to places: what a unit is worth to a question, and which file that makes best."""
 
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import compress
 
 from live_memory.core.evidence.places import Terms
 from live_memory.core.evidence.shapes import is_code
@@ -17,9 +17,11 @@ __all__ = [
     "Leaning",
     "Posting",
     "factor",
+    "factors",
     "file_scores",
     "is_test",
     "leaning_of",
+    "least_factor",
     "most_factor",
     "name_bonus",
     "unit_scores",
@@ -29,9 +31,6 @@ __all__ = [
 # The customary values of BM25; nothing gained by others here.
 _K1, _B = 1.2, 0.75
 
-
-# A file is as good as its best places; more of them add less.
-_PLACES = (1.0, 0.5, 0.25)
 # Tests and prose repeat the words of the code they are about.
 _TEST_FACTOR, _PROSE_FACTOR = 0.6, 0.5
 _BASENAME_BONUS = 0.15
@@ -53,7 +52,7 @@ class Posting:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """All units: whose each is (0 for one that is gone), its length, and how many there are."""
+    """All units by number: whose each is (0 for one that is gone), its length; how many live."""
 
     owners: Sequence[int]
     lengths: Sequence[int]
@@ -63,6 +62,10 @@ class Collection:
 
 # Who writes a path out means that file; twice the score puts it first unless it holds nothing.
 _NAMED_FACTOR = 2.0
+# What was edited lately is asked about again: subjects of 575 commits over six repositories, with
+# what their authors had changed in the week before, gain .03 at first place and .02 in recall@10.
+# Where the question is on something else, .02 are lost at first place; above this it is more.
+_EDITED_FACTOR = 1.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,26 +75,18 @@ class Leaning:
     words: frozenset[str]
     is_on_tests: bool
     paths: frozenset[str] = frozenset()
+    edited: frozenset[RelPath] = frozenset()
 
 
-def unit_scores(collection: Collection, postings: Iterable[Posting]) -> Mapping[int, float]:
-    """Okapi BM25: add up what the words of a question are worth in each unit."""
-    scores: dict[int, float] = {}
+def unit_scores(collection: Collection, postings: Iterable[Posting]) -> list[float]:
+    """Okapi BM25: what the words of a question are worth in each unit, by its number."""
     lengths = collection.lengths
+    scores = [0.0] * len(lengths)
     steady, per_length = _K1 * (1 - _B), _K1 * _B / max(1.0, collection.mean_length)
     for posting in postings:
         rarity = worth(collection, posting) * (_K1 + 1)
-        each = (
-            rarity * count / (count + steady + per_length * length)
-            for count, length in zip(
-                posting.counts, map(lengths.__getitem__, posting.units), strict=True
-            )
-        )
-        if not scores:
-            scores = dict(zip(posting.units, each, strict=True))
-            continue
-        for unit, value in zip(posting.units, each, strict=True):
-            scores[unit] = scores.get(unit, 0.0) + value
+        for unit, count in zip(posting.units, posting.counts, strict=True):
+            scores[unit] += rarity * count / (count + steady + per_length * lengths[unit])
     return scores
 
 
@@ -118,35 +113,64 @@ def leaning_of(terms: Terms) -> Leaning:
     """What a question leans towards."""
     words = frozenset(word for word, _ in terms.weights)
     is_on_tests = any(word in _TEST_WORDS or word.startswith("test_") for word in words)
-    return Leaning(words, is_on_tests, frozenset(n for n in terms.names if "/" in n))
+    paths = frozenset(name for name in terms.names if "/" in name)
+    return Leaning(words, is_on_tests, paths, terms.edited)
 
 
-def file_scores(values: Mapping[int, float], owners: Sequence[int]) -> dict[int, float]:
-    """Add up the best places of each file."""
-    best: dict[int, list[float]] = defaultdict(list)
-    for file, value in zip(map(owners.__getitem__, values), values.values(), strict=True):
-        best[file].append(value)
-    first, second, third = _PLACES
-    totals = {}
-    for file, scores in best.items():
-        scores.sort(reverse=True)
-        total = first * scores[0]
-        if len(scores) > 1:
-            total += second * scores[1]
-        if len(scores) > 2:
-            total += third * scores[2]
-        totals[file] = total
+def file_scores(values: Sequence[float], owners: Sequence[int], *, count: int) -> list[float]:
+    """Add up the best places of each of `count` files, by its number; its units are neighbours."""
+    totals = [0.0] * count
+    current, first, second, third = 0, 0.0, 0.0, 0.0
+    for file, value in compress(zip(owners, values, strict=True), values):
+        if file != current:
+            totals[current] = _in_all(first, second, third)
+            current, first, second, third = file, value, 0.0, 0.0
+        elif value > first:
+            first, second, third = value, first, second
+        elif value > second:
+            second, third = value, second
+        elif value > third:
+            third = value
+    totals[current] = _in_all(first, second, third)
     return totals
 
 
+def _in_all(first: float, second: float, third: float) -> float:
+    """A file is as good as its best places; more of them add less."""
+    return first + 0.5 * second + 0.25 * third
+
+
 def factor(path: RelPath, leaning: Leaning) -> float:
-    """How far what a file is, and its name, speak for or against it."""
+    """How far what a file is, its name, and what was done to it, speak for or against it."""
     of_a_test, of_a_kind, own = _nature(path)
     value = of_a_kind if leaning.is_on_tests else of_a_test * of_a_kind
-    if leaning.paths and any(f"/{path}".endswith(f"/{n.lstrip('./')}") for n in leaning.paths):
+    if leaning.paths and _is_named(path, leaning):
         value *= _NAMED_FACTOR
+    if leaning.edited and path in leaning.edited:
+        value *= _EDITED_FACTOR
+    return value * _name_factor(own, leaning)
+
+
+def factors(path: RelPath, leaning: Leaning) -> Mapping[str, float]:
+    """What `factor` is the product of, by name; what changes nothing is left out."""
+    of_a_test, of_a_kind, own = _nature(path)
+    found = {
+        "test": 1.0 if leaning.is_on_tests else of_a_test,
+        "prose": of_a_kind,
+        "path": _NAMED_FACTOR if _is_named(path, leaning) else 1.0,
+        "edited": _EDITED_FACTOR if path in leaning.edited else 1.0,
+        "name": _name_factor(own, leaning),
+    }
+    return {name: value for name, value in found.items() if value != 1}
+
+
+def _is_named(path: RelPath, leaning: Leaning) -> bool:
+    return any(f"/{path}".endswith(f"/{named.lstrip('./')}") for named in leaning.paths)
+
+
+def _name_factor(own: Sequence[str], leaning: Leaning) -> float:
     shared = sum(map(leaning.words.__contains__, own))
-    return value * (1 + _BASENAME_BONUS * shared / max(1, len(own)))
+    return 1 + _BASENAME_BONUS * shared / max(1, len(own))
 
 
 # A question on what nearly every file says asks for as many: some ten megabytes.
@@ -158,9 +182,15 @@ def _nature(path: RelPath) -> tuple[float, float, tuple[str, ...]]:
     return of_a_test, 1.0 if is_code(path) else _PROSE_FACTOR, words
 
 
+def least_factor() -> float:
+    """What no factor is below."""
+    return _TEST_FACTOR * _PROSE_FACTOR
+
+
 def most_factor(leaning: Leaning) -> float:
     """What no factor for this leaning is above."""
-    return (_NAMED_FACTOR if leaning.paths else 1.0) * (1 + _BASENAME_BONUS)
+    of_paths = _NAMED_FACTOR if leaning.paths else 1.0
+    return of_paths * (_EDITED_FACTOR if leaning.edited else 1.0) * (1 + _BASENAME_BONUS)
 
 
 def name_bonus(sharing: int) -> float:

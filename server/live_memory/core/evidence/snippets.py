@@ -1,20 +1,70 @@
 """Which lines of a place to show: those that hold the question's words."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from live_memory.core.evidence.docs import spoken_lines
 from live_memory.core.evidence.outline import head_end, indent_of
-from live_memory.core.evidence.places import Definition, OpenedFile, Place, RankedUnit
-from live_memory.core.evidence.words import tokens
+from live_memory.core.evidence.places import (
+    Definition,
+    DefinitionKind,
+    OpenedFile,
+    Place,
+    RankedUnit,
+)
+from live_memory.core.evidence.uses import is_import
+from live_memory.core.evidence.words import base_name, tokens, unique
 
-__all__ = ["excerpt", "key_lines", "quoted", "shown"]
+__all__ = [
+    "Stretch",
+    "excerpt",
+    "is_only_imports",
+    "key_lines",
+    "line_worth",
+    "quoted",
+    "shown",
+    "written",
+]
 
 # Lines that say nothing of what happens.
 _SILENT = re.compile(r"^\s*(?:@|import\b|from\b.*\bimport\b|[\])}\s;,]*$)")
 _LINT = re.compile(r"\s*(?:#\s*(?:type:|noqa|pragma|pylint)|//\s*(?:nolint|eslint)).*$")
 _LONGEST_QUOTE = 150
 _LEFT_OUT = "…"
+# A snippet of a class no longer than this says nothing of what the class does.
+_HEAD_LINES, _MOST_MEMBERS = 3, 10
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Lines of a file to show, and the definitions they belong to."""
+
+    file: OpenedFile
+    numbers: tuple[int, ...]
+    owners: tuple[Definition, ...]
+
+    @property
+    def place(self) -> Place:
+        """From the first line to the last."""
+        return Place(self.file.path, self.numbers[0], self.numbers[-1])
+
+    def is_near(self, other: "Stretch", *, within: int) -> bool:
+        """Whether no more than so many lines lie between some line of one and of the other."""
+        if self.file.path != other.file.path:
+            return False
+        ends = other.numbers[0], other.numbers[-1]
+        return any(abs(own - end) <= within for own in self.numbers for end in ends)
+
+    def joined(self, other: "Stretch") -> "Stretch":
+        """Both as one."""
+        numbers = tuple(sorted({*self.numbers, *other.numbers}))
+        return Stretch(self.file, numbers, unique((*self.owners, *other.owners)))
+
+
+def line_worth(line: str, worth: Mapping[str, float]) -> float:
+    """What the words on a line are worth to the question, each once."""
+    return sum(worth.get(word, 0.0) for word in set(tokens(line)))
 
 
 def key_lines(
@@ -33,7 +83,7 @@ def key_lines(
     first = head_end(file.lines, place.start - 1) + 1
     silent = spoken_lines(file.lines, place.start, place.end).union(besides)
     valued = [
-        (_worth(file.lines[number - 1], worth), number)
+        (line_worth(file.lines[number - 1], worth), number)
         for number in range(first, min(place.end, len(file.lines)) + 1)
         if number not in silent and not _SILENT.match(file.lines[number - 1])
     ]
@@ -63,10 +113,33 @@ def shown(
     spoken = spoken_lines(file.lines, min(above, start), end)
     telling = [n for n in range(start, end + 1) if file.lines[n - 1].strip()]
     telling = [n for n in telling if n not in spoken] or telling or [start]
-    values = [_worth(file.lines[number - 1], worth) for number in telling]
+    values = [line_worth(file.lines[number - 1], worth) for number in telling]
     sums = [sum(values[at : at + most]) for at in range(max(1, len(values) - most + 1))]
     at = max(range(len(sums)), key=lambda index: (sums[index], -index))
     return tuple(telling[at : at + most])
+
+
+def is_only_imports(file: OpenedFile, unit: RankedUnit) -> bool:
+    """Whether nothing stands there but what is brought in from elsewhere, and comments."""
+    if unit.definition is not None:
+        return False
+    first, last = unit.place.start, min(unit.place.end, len(file.lines))
+    brought, said = _import_lines(file.lines, last), spoken_lines(file.lines, first, last)
+    telling = [n for n in range(first, last + 1) if file.lines[n - 1].strip() and n not in said]
+    return bool(telling) and brought.issuperset(telling)
+
+
+def written(stretch: Stretch, worth: Mapping[str, float]) -> str:
+    """A stretch as the answer shows it, under its place."""
+    lines, numbers = stretch.file.lines, stretch.numbers
+    names = unique(_around(owner, numbers) for owner in stretch.owners)
+    within = ", ".join(f"`{name}`" for name in names if name)
+    head = f"{stretch.place} in {within}" if within else f"{stretch.place}"
+    if len(numbers) == 1:
+        said = f"{head}: `{lines[numbers[0] - 1].strip()}`"
+    else:
+        said = f"{head}\n```\n{excerpt(lines, numbers)}\n```"
+    return "\n".join([said, *_members(stretch, worth)])
 
 
 def excerpt(lines: Sequence[str], numbers: Sequence[int]) -> str:
@@ -82,9 +155,42 @@ def excerpt(lines: Sequence[str], numbers: Sequence[int]) -> str:
     return "\n".join(rows)
 
 
-def _worth(line: str, worth: Mapping[str, float]) -> float:
-    """What the words on a line are worth to the question, each once."""
-    return sum(worth.get(word, 0.0) for word in set(tokens(line)))
+def _around(owner: Definition, numbers: Sequence[int]) -> str:
+    """What a definition is called, or what is around it where its head is shown anyway."""
+    is_shown = owner.place.start in numbers
+    return owner.name.rpartition(".")[0] if is_shown else owner.name
+
+
+def _members(stretch: Stretch, worth: Mapping[str, float]) -> Iterator[str]:
+    """What the classes define of which little more than the head is shown."""
+    if len(stretch.numbers) > _HEAD_LINES:
+        return
+    for owner in stretch.owners:
+        if owner.kind is DefinitionKind.CLASS:
+            depth = owner.name.count(".") + 1
+            inner = [
+                base_name(d.name)
+                for d in stretch.file.outline
+                if d.name.startswith(f"{owner.name}.") and d.name.count(".") == depth
+            ]
+            names = unique(inner)
+            best = sorted(names, key=lambda name: -line_worth(name, worth))[:_MOST_MEMBERS]
+            listed = ", ".join(f"`{name}`" for name in names if name in best)
+            more = f" and {len(names) - len(best)} more" if len(names) > len(best) else ""
+            if listed:
+                yield f"`{base_name(owner.name)}` defines {listed}{more}"
+
+
+def _import_lines(lines: Sequence[str], last: int) -> frozenset[int]:
+    """The numbers of lines up to `last` that bring in names, with all that is in brackets."""
+    found: set[int] = set()
+    depth = 0
+    for number, line in enumerate(lines[:last], 1):
+        if depth > 0 or is_import(line):
+            found.add(number)
+            depth += sum(map(line.count, "([{")) - sum(map(line.count, ")]}"))
+            depth = max(0, depth)
+    return frozenset(found)
 
 
 def _opener(lines: Sequence[str], number: int) -> str | None:

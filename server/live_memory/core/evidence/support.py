@@ -1,14 +1,20 @@
-"""Whether what was found is about the question at all, and what of it is nowhere to be found."""
+"""Whether what was found is about the question at all, what of it is nowhere to be found, and why
+each file ranked.
+"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
+from types import MappingProxyType
 
+from live_memory.core.asking.answer import Citation, Why
 from live_memory.core.evidence.places import Evidence, RankedFile, Terms
+from live_memory.core.evidence.ranking import factors, leaning_of
 from live_memory.core.evidence.words import base_name, tokens, unique, words_of
+from live_memory.core.values import RelPath
 
-__all__ = ["Standing", "Support", "support"]
+__all__ = ["Standing", "Support", "explain", "support"]
 
 # The share of a question, by worth of words, that the best file holds. Of 190 questions (17 words
 # that count on average) 4 in 100 stay below the second figure in their own repository, 38 in 100
@@ -67,6 +73,32 @@ def support(question: str, terms: Terms, evidence: Evidence) -> Support:
     )
 
 
+def explain(
+    question: str, terms: Terms, evidence: Evidence, cited: Iterable[Citation]
+) -> Mapping[RelPath, Why]:
+    """What raised each cited file, best first.
+
+    Files that are cited for what they call, or for who calls them, were not ranked.
+    """
+    leaning, paths = leaning_of(terms), {citation.path for citation in cited}
+    written: dict[str, str] = {}
+    for word in words_of(question):
+        for token in tokens(word):
+            written.setdefault(token, word)
+    return MappingProxyType(
+        {
+            file.path: Why(
+                score=file.score,
+                words=_words(file, evidence.candidates.worth, written),
+                defines=_defined(file, terms, evidence),
+                factors=MappingProxyType(factors(file.path, leaning)),
+            )
+            for file in evidence.candidates.files
+            if file.path in paths
+        }
+    )
+
+
 def _things(words: Sequence[str]) -> list[str]:
     pairs = ((before.lower(), word) for before, word in pairwise(words))
     return [w for before, w in pairs if before in _BEFORE_A_THING and not w.endswith(_PARTICIPLES)]
@@ -82,3 +114,18 @@ def _standing(share: float, words: int) -> Standing:
 
 def _held(file: RankedFile, worth: Mapping[str, float]) -> float:
     return sum(worth[word] for word in file.words)
+
+
+def _words(
+    file: RankedFile, worth: Mapping[str, float], written: Mapping[str, str]
+) -> tuple[str, ...]:
+    """As the question writes them; a name and its parts are one."""
+    best = sorted(file.words, key=lambda word: (-worth.get(word, 0.0), word))
+    return unique(written.get(word, word) for word in best)
+
+
+def _defined(file: RankedFile, terms: Terms, evidence: Evidence) -> tuple[str, ...]:
+    names = {base_name(name).lower() for name in terms.names}
+    opened = evidence.files.get(file.path)
+    outline = opened.outline if opened else ()
+    return unique(d.name for d in outline if base_name(d.name).lower() in names)

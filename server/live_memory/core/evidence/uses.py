@@ -13,9 +13,10 @@ from live_memory.core.evidence.words import base_name, is_compound
 from live_memory.core.values import RelPath
 
 __all__ = [
+    "Step",
     "Use",
+    "called_on",
     "in_reading_order",
-    "is_call_of",
     "is_definition_of",
     "is_import",
     "names_on",
@@ -31,8 +32,9 @@ _IMPORT = re.compile(
 )
 _IMPORT_BEGINS = frozenset("ifepu#clvr")
 _STRING = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`")
-_MENTION = re.compile(r"((?:\w+(?:\([^()]*\))?\.)*)\b([A-Za-z_$][\w$]*)(\()?")
-_OWN = ("", "self.", "this.", "cls.")
+_MENTION = re.compile(r"((?:\w+(?:\([^()]*\))?(?:\?\.|\.|->|::))*)\b([A-Za-z_$][\w$]*)(\()?")
+_OWN = ("", "self.", "this.", "cls.", "this->", "self::", "Self::")
+_JOINTS = (".", "->", "::")
 # A property of Python is named again where it is set.
 _NAMED_AGAIN = re.compile(r"^\s*@\w+\.(?:setter|getter|deleter)\b")
 _LONGEST_LINE = 1_000  # longer ones are data
@@ -46,6 +48,15 @@ class Use:
     place: Place
     within: Definition | None
     is_import: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A call, and what it leads to: one of `among` definitions that names allow."""
+
+    use: Use
+    called: Definition
+    among: int
 
 
 def is_import(line: str) -> bool:
@@ -101,6 +112,19 @@ def uses_of(
     return tuple(found)
 
 
+def called_on(line: str) -> Iterator[tuple[str, str]]:
+    """What is called on a line, after what it stands on: `self.`, `get_app().`, or nothing.
+
+    What is no chain of names, or goes on from the line above, is `?.`.
+    """
+    plain = _unquoted(line)
+    for found in _MENTION.finditer(plain):
+        owner, name, call = found.groups()
+        if call:
+            goes_on = plain[: found.start()].rstrip().endswith(_JOINTS)
+            yield owner or ("?." if goes_on else ""), name
+
+
 def names_on(lines: Sequence[str]) -> Iterator[tuple[str, bool]]:
     """The names on lines that may be defined elsewhere in the workspace: called, or as code's.
 
@@ -111,21 +135,6 @@ def names_on(lines: Sequence[str]) -> Iterator[tuple[str, bool]]:
             owner, name, call = found.groups()
             if len(name) > 2 and (call or is_compound(name) or name.isupper()):
                 yield name, owner in _OWN
-
-
-def is_call_of(line: str, called: Definition) -> bool:
-    """Whether a line calls that definition and not, as far as names tell, one of another object.
-
-    A name of one word says too little on an object that is not called like its owner.
-    """
-    *owners, own = re.split(r"\W+", called.name.rstrip("?!"))
-    for owner, name, call in _MENTION.findall(_unquoted(line)):
-        if name == own and call:
-            on = owner.removesuffix(".").rpartition(".")[2].lower()
-            is_near = owner in _OWN or (bool(owners) and on == owners[-1].lower())
-            if is_near or is_compound(name):
-                return True
-    return False
 
 
 def is_definition_of(file: OpenedFile, definition: Definition) -> bool:

@@ -15,18 +15,19 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The newest bytes of a file that the window knows, and which lines of them it holds."""
+    """The newest bytes of a file that the window knows, and which of their lines it holds."""
 
     sha: ContentHash | None
     spans: tuple[Span, ...] = ()
     is_observed: bool = False
+    total: int = 0
 
     def grown(self, event: FileObserved) -> "Shown":
         """With what an event shows; other bytes take the place of these."""
         spans = self.spans if self.sha == event.sha else ()
         if event.end >= event.start:
             spans = merged((*spans, (event.start, event.end)))
-        return Shown(event.sha, spans, is_observed=True)
+        return Shown(event.sha, spans, is_observed=True, total=event.total)
 
 
 def in_view(window: Window) -> dict[RelPath, Shown]:

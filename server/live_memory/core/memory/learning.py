@@ -9,11 +9,11 @@ from live_memory.core.memory.coverage import Shown, Span, merged, missing
 from live_memory.core.memory.events import FileChanged, FileGone, FileObserved, MemoryEvent
 from live_memory.core.reading.observation import FileRead, Observation, Skipped
 from live_memory.core.tokens import estimate
-from live_memory.core.values import Instant, Origin, RelPath
+from live_memory.core.values import ContentHash, Instant, Origin, RelPath
 
-__all__ = ["Look", "learned"]
+__all__ = ["Look", "is_in_view", "learned"]
 
-# New bytes of a file up to so many tokens are shown whole, as `flow/freshness` does it.
+# New bytes of a file that was edited are seen whole up to so many tokens.
 _SHOWN_WHOLE = 3_000
 # No text of so many characters has as few tokens, and counting them takes its time.
 _SURELY_MORE = 50_000
@@ -36,6 +36,17 @@ class Look:
     def path(self) -> RelPath:
         """Its real name, where links led to it by another."""
         return self.name if isinstance(self.read, Skipped) else self.read.path
+
+
+def is_in_view(notice: Notice, sha: ContentHash, shown: Shown) -> bool:
+    """Whether these bytes, and all that was noticed of them, are: then they need not be read on."""
+    if shown.sha != sha or not shown.is_observed:
+        return False
+    found = (lines_shown(cuts, shown.total) for cuts in notice.views)
+    wanted = [(lines[0], lines[-1]) for lines in found if lines]
+    if notice.is_edited and shown.total:
+        wanted.append((1, shown.total))
+    return not missing(merged(wanted, gap=_GAP), shown.spans)
 
 
 def learned(look: Look, shown: Shown | None, *, now: Instant) -> tuple[MemoryEvent, ...]:

@@ -1,6 +1,7 @@
 """Facts with the sources they rest on, and when a fact steps back."""
 
 from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
@@ -15,6 +16,9 @@ FactId = NewType("FactId", str)
 _LONG_AGO = Instant(0.0)
 # Facts by rule whose source changed: half a megabyte of them, in case the bytes come back.
 _MOST_STALE = 1_000
+# Facts by rule on which no answer rested: those of a thousand files. All of them are gone through
+# for each question, and what an outline says is found in the index just as well.
+_MOST_BY_RULE = 6_000
 
 
 class FactKind(StrEnum):
@@ -75,18 +79,23 @@ class Ledger:
     facts: tuple[Fact, ...] = ()
     forgotten: frozenset[FactId] = frozenset()
     rejected: int = 0
-    # Where the facts that rest on a file stand: most events name a file that none rests on.
-    _resting: Mapping[RelPath, tuple[int, ...]] = field(
-        default_factory=lambda: MappingProxyType({}), init=False, repr=False, compare=False
+    # Where the facts that rest on a file stand, once somebody wants to know: going through
+    # thousands of facts takes 10 ms.
+    _found: Mapping[RelPath, tuple[int, ...]] | None = field(
+        default=None, init=False, repr=False, compare=False
     )
 
-    def __post_init__(self) -> None:
-        found: dict[RelPath, list[int]] = {}
+    @property
+    def _resting(self) -> Mapping[RelPath, tuple[int, ...]]:
+        if self._found is not None:
+            return self._found
+        places: dict[RelPath, list[int]] = {}
         for n, fact in enumerate(self.facts):
-            for path in {source.path for source in fact.sources}:
-                found.setdefault(path, []).append(n)
-        resting = MappingProxyType({path: tuple(ns) for path, ns in found.items()})
-        object.__setattr__(self, "_resting", resting)
+            for path in dict.fromkeys(source.path for source in fact.sources):
+                places.setdefault(path, []).append(n)
+        found = MappingProxyType({path: tuple(ns) for path, ns in places.items()})
+        object.__setattr__(self, "_found", found)
+        return found
 
     def __getitem__(self, fact_id: FactId) -> Fact:
         """The fact with this id.
@@ -125,13 +134,11 @@ class Ledger:
         return replace(self, facts=facts, forgotten=self.forgotten | ids)
 
     def without_old_rules(self) -> Self:
-        """Drop the oldest stale facts by rule beyond a bound: files as they are give them again."""
-        stale = [
-            fact.id
-            for fact in self.facts
-            if fact.is_stale and not fact.is_pinned and fact.origin is FactOrigin.RULE
-        ]
-        old = frozenset(stale[: max(0, len(stale) - _MOST_STALE)])
+        """Drop the oldest facts by rule beyond a bound: files as they are give them again."""
+        by_rule = [f for f in self.facts if f.origin is FactOrigin.RULE and not f.is_pinned]
+        stale = [fact for fact in by_rule if fact.is_stale]
+        unused = [fact for fact in by_rule if not fact.is_stale and not fact.questions]
+        old = {*_oldest(stale, beyond=_MOST_STALE), *_oldest(unused, beyond=_MOST_BY_RULE)}
         facts = tuple(fact for fact in self.facts if fact.id not in old)
         return replace(self, facts=facts) if old else self
 
@@ -142,7 +149,7 @@ class Ledger:
     def with_pin(self, fact_id: FactId) -> Self:
         """Pin a fact."""
         pinned = (replace(f, is_pinned=True) if f.id == fact_id else f for f in self.facts)
-        return replace(self, facts=tuple(pinned))
+        return self._in_place(tuple(pinned))
 
     def checked_against(self, current: Mapping[RelPath, ContentHash | None]) -> Self:
         """Mark what rests on other bytes than the current ones; `None` is a file that is gone.
@@ -157,7 +164,21 @@ class Ledger:
         facts = list(self.facts)
         for n, fact in changed.items():
             facts[n] = fact
-        return replace(self, facts=tuple(facts))
+        return self._in_place(tuple(facts))
+
+    def _in_place(self, facts: tuple[Fact, ...]) -> Self:
+        """These facts, each resting on what the one in its place rested on."""
+        ledger = copy(self)
+        object.__setattr__(ledger, "facts", facts)
+        return ledger
+
+
+def _oldest(facts: list[Fact], *, beyond: int) -> set[FactId]:
+    """Those that were learned longest ago, but for so many."""
+    if len(facts) <= beyond:
+        return set()
+    in_order = sorted(facts, key=lambda fact: fact.learned_at)
+    return {fact.id for fact in in_order[: len(facts) - beyond]}
 
 
 def _renewed(old: Fact, new: Fact | None) -> Fact:

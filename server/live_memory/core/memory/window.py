@@ -25,7 +25,7 @@ from live_memory.core.memory.events import (
 from live_memory.core.memory.ledger import Fact, Ledger
 from live_memory.core.values import ContentHash, RelPath
 
-__all__ = ["Entry", "EntryContent", "Window", "apply", "current_hashes", "questions"]
+__all__ = ["Entry", "EntryContent", "Window", "apply", "current_hashes", "questions", "told_by"]
 
 _FIRST = EntryNumber(1)
 # Answers that are kept after their entries were compacted: some 5 kB each.
@@ -85,14 +85,19 @@ def current_hashes(window: Window) -> dict[RelPath, ContentHash | None]:
     """The last known hash of every file that was ever seen; `None` is a file that is gone."""
     hashes: dict[RelPath, ContentHash | None] = {**window.settled}
     for entry in window.entries:
-        match entry.content:
-            case FileObserved() | FileChanged():
-                hashes[entry.content.path] = entry.content.sha
-            case FileGone():
-                hashes[entry.content.path] = None
-            case _:
-                pass
+        hashes.update(told_by(entry.content))
     return hashes
+
+
+def told_by(content: EntryContent) -> tuple[tuple[RelPath, ContentHash | None], ...]:
+    """The file that an entry tells of with the hash it had then; `None` is a file that is gone."""
+    match content:
+        case FileObserved() | FileChanged():
+            return ((content.path, content.sha),)
+        case FileGone():
+            return ((content.path, None),)
+        case _:
+            return ()
 
 
 def questions(window: Window) -> tuple[QuestionAnswered, ...]:

@@ -34,6 +34,7 @@ __all__ = [
     "replayed",
 ]
 
+_COMPACT = json.JSONEncoder(separators=(",", ":")).encode
 _LINE = re.compile(rb'\{"crc":"([0-9a-f]{8})","size":([0-9]{1,9}),"record":(.*)\}', re.DOTALL)
 
 
@@ -75,7 +76,7 @@ class Broken(SnapshotUnreadable):
 def line_of(record: Record) -> bytes:
     """A record as a line of the journal."""
     # ASCII only: a name on disk may hold what UTF-8 cannot say.
-    data = json.dumps(_form(record), separators=(",", ":")).encode("ascii")
+    data = _COMPACT(_form(record)).encode("ascii")
     return b'{"crc":"%08x","size":%d,"record":%b}\n' % (zlib.crc32(data), len(data), data)
 
 

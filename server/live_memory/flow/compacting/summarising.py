@@ -5,6 +5,7 @@ admitted only where these bytes hold it.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import anyio
 import anyio.to_thread
@@ -19,7 +20,7 @@ from live_memory.core.companion.chat import ReplyStop
 from live_memory.core.errors import ModelTimedOut, ModelUnreachable
 from live_memory.core.memory.coverage import Span, merged
 from live_memory.core.memory.events import Compacted, QuestionAnswered
-from live_memory.core.memory.ledger import Fact, FactOrigin
+from live_memory.core.memory.ledger import Fact, FactOrigin, Ledger
 from live_memory.core.memory.window import Window
 from live_memory.core.reading.admission import observe
 from live_memory.core.reading.lookup import LogQuery
@@ -43,6 +44,16 @@ _MOST_READ = 8_000
 _MOST_DOUBTFUL, _AROUND = 20, 15
 # Files that are held at a time while their lines are picked.
 _BATCH = 32
+
+
+@dataclass(frozen=True, slots=True)
+class _Judging:
+    """What proposals are held against."""
+
+    sources: Mapping[RelPath, SourceText]
+    planned: CompactionPlan
+    ledger: Ledger
+    since: str | None
 
 
 class Summariser:
@@ -84,11 +95,12 @@ class Summariser:
             if reply.stop in (ReplyStop.CUT, ReplyStop.REFUSED):
                 raise ModelUnreachable("the model gave no usable summary")
             proposed = await anyio.to_thread.run_sync(proposals, reply.turn.text)
-            judged = await self._judged(proposed, sources, planned, window, FactOrigin.SUMMARY)
+            judging = _Judging(sources, planned, window.ledger, since=await self._commit())
+            judged = await self._judged(proposed, judging, FactOrigin.SUMMARY)
             # What nothing stands on is no summary: these entries stay until one is.
             if sources and not judged.facts and judged.rejected >= len(proposed):
                 raise ModelUnreachable("the model's summary states nothing that its sources hold")
-            by_rule = await self._ruled(rest, sources, planned, window)
+            by_rule = await self._ruled(rest, judging)
             facts = (*judged.facts, *by_rule)
             return Compacted(planned.covers, facts, rejected=judged.rejected)
         raise ModelTimedOut("the model did not summarise in time")
@@ -97,40 +109,32 @@ class Summariser:
         """Keep what the outline of the covered lines says."""
         known = await self._index().known()
         sources = await self._sources(planned, (), indexed=known)
-        facts = await self._ruled([*sources.values()], sources, planned, window)
-        return Compacted(planned.covers, facts)
+        judging = _Judging(sources, planned, window.ledger, since=await self._commit())
+        return Compacted(planned.covers, await self._ruled([*sources.values()], judging))
 
-    async def _ruled(
-        self,
-        chosen: Sequence[SourceText],
-        sources: dict[RelPath, SourceText],
-        planned: CompactionPlan,
-        window: Window,
-    ) -> tuple[Fact, ...]:
+    async def _ruled(self, chosen: Sequence[SourceText], judging: "_Judging") -> tuple[Fact, ...]:
         outlines = {each.path: await self._index().outline(each.path) for each in chosen}
         proposed = await anyio.to_thread.run_sync(facts_by_rule, chosen, outlines)
-        return (await self._judged(proposed, sources, planned, window, FactOrigin.RULE)).facts
+        return (await self._judged(proposed, judging, FactOrigin.RULE)).facts
+
+    async def _commit(self) -> str | None:
+        """The commit at which facts are found true, where there is one."""
+        history = await self._sandbox.history(LogQuery(limit=1))
+        return history.commits[0].id if history.commits else None
 
     async def _judged(
-        self,
-        proposed: Sequence[Proposal],
-        sources: dict[RelPath, SourceText],
-        planned: CompactionPlan,
-        window: Window,
-        origin: FactOrigin,
+        self, proposed: Sequence[Proposal], judging: "_Judging", origin: FactOrigin
     ) -> Admitted:
-        history = await self._sandbox.history(LogQuery(limit=1))
-        since = history.commits[0].id if history.commits else None
         now = self._clock.now()
         return await anyio.to_thread.run_sync(
             lambda: admitted(
                 proposed,
-                sources,
-                window.ledger,
-                answers=planned.answers,
+                judging.sources,
+                judging.ledger,
+                answers=judging.planned.answers,
                 origin=origin,
                 now=now,
-                since=since,
+                since=judging.since,
             )
         )
 

@@ -11,7 +11,14 @@ from types import MappingProxyType
 import anyio
 
 from live_memory.core.asking.answer import Answer, Mode, Question, Usage
-from live_memory.core.companion.prompt import Tail, brief, opening, stable, window_tokens
+from live_memory.core.companion.prompt import (
+    Tail,
+    brief,
+    opening,
+    stable,
+    window_text,
+    window_tokens,
+)
 from live_memory.core.companion.talk import Talk
 from live_memory.core.companion.tools import SPECS
 from live_memory.core.errors import (
@@ -21,8 +28,7 @@ from live_memory.core.errors import (
     ModelUnavailable,
     PromptTooLong,
 )
-from live_memory.core.evidence.head_start import viewed_in
-from live_memory.core.memory.coverage import in_view, missing, note
+from live_memory.core.memory.coverage import missing
 from live_memory.core.memory.window import Window, current_hashes, questions
 from live_memory.core.values import ContentHash, RelPath
 from live_memory.flow.answer_from_evidence import head_start
@@ -30,6 +36,7 @@ from live_memory.flow.companion.consult import Draft, consult
 from live_memory.flow.companion.single_shot import answer_once
 from live_memory.flow.companion.toolbox import Seen, Toolbox
 from live_memory.flow.companion.verify import Verified, verify
+from live_memory.flow.evidence.desk import Desk
 from live_memory.flow.models.lending import Companion
 from live_memory.flow.models.metering import Meter
 from live_memory.flow.progress import Progress
@@ -59,6 +66,7 @@ class Consultation:
         question: Question,
         *,
         companion: Companion,
+        desk: Desk,
         evidence: Answer,
         changed: Sequence[RelPath],
         recipe: str,
@@ -69,6 +77,7 @@ class Consultation:
         self._memory = memory
         self._question = question
         self._companion = companion
+        self._desk = desk
         self._evidence = evidence
         self._changed = tuple(path.text for path in changed)
         self._recipe = recipe
@@ -114,7 +123,9 @@ class Consultation:
             model_calls=meter.calls,
             tool_calls=self._tools.calls,
         )
-        share = window_tokens(self._memory.window) / self._companion.window_tokens
+        window = self._memory.window
+        held = window_tokens(window, self._memory.pages.of(window))
+        share = held / self._companion.window_tokens
         answer = replace(answer, usage=usage, cost_usd=meter.cost_usd, window_share=min(1.0, share))
         if meter.calls and meter.abilities.is_subscription:
             answer = replace(answer, is_subscription=True)
@@ -128,10 +139,9 @@ class Consultation:
         try:
             start = await head_start(
                 self._question,
-                shelf=memory.indexer.shelf,
-                index=memory.index,
+                desk=self._desk,
                 past=questions(memory.window),
-                viewed=viewed_in(memory.window),
+                viewed=memory.viewed.of(memory.window),
                 budget_tokens=_LINES_TOKENS,
             )
         except LiveMemoryError:
@@ -170,8 +180,9 @@ class Consultation:
             answer_tokens=self._question.budget.answer_tokens,
         )
         window = self._memory.window
-        start = self._memory.prompt
-        turn = opening(window, self._question, tail, start=start, budget_tokens=budget)
+        start, pages = self._memory.prompt, self._memory.pages.of(window)
+        known = window_text(window, pages, start=start, budget_tokens=budget)
+        turn = opening(known, self._question, tail)
         self._memory.prompt = start.ended(window)
         talk = Talk(stable(self._tree), (turn,))
         request = talk.request(SPECS, max_output_tokens=1)
@@ -214,16 +225,15 @@ class Consultation:
 
     async def _keep_what_was_seen(self) -> None:
         """Put what the tools showed into the window, unless it is there, or other bytes are."""
-        shown = in_view(self._memory.window)
+        memory = self._memory
         for seen in self._tools.seen:
             event = seen.event
-            known = shown.get(event.path)
+            known = memory.in_view.of(memory.window).get(event.path)
             spans = known.spans if known is not None and known.sha == event.sha else ()
             if not missing([(event.start, event.end)], spans) or self._is_overtaken(seen):
                 continue
-            note(shown, event)
             try:
-                await self._memory.record(event)
+                await memory.record(event)
             except Busy:
                 return
 

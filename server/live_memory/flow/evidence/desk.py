@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import anyio.to_thread
 
-from live_memory.core.evidence.places import Candidates, Evidence, OpenedFile, Terms
+from live_memory.core.evidence.places import Candidates, Definition, Evidence, OpenedFile, Terms
 from live_memory.core.evidence.uses import is_definition_of
 from live_memory.core.reading.admission import observe
 from live_memory.core.reading.observation import FileRead, Observation
@@ -71,14 +71,39 @@ class Shelf:
 
 
 class Desk:
-    """What is open for one question."""
+    """What is open for one question: each file once, for all that is made of it."""
 
-    def __init__(self, shelf: Shelf, index: EvidenceIndex) -> None:
-        self._shelf, self.index = shelf, index
+    def __init__(self, shelf: Shelf, index: EvidenceIndex, *, most: int = 0) -> None:
+        """`most` is the most files that will be looked up: they are found and opened in one go."""
+        self._shelf, self.index, self._most = shelf, index, most
         self.files: dict[RelPath, OpenedFile] = {}
+        self._found: dict[Terms, Candidates] = {}
+        self._defined: dict[str, Sequence[Definition]] = {}
 
     async def look_up(self, terms: Terms, *, limit: int) -> Evidence:
-        """Search and open what was found; once more where the bytes turn out to be others."""
+        """Search and open what was found."""
+        found = self._found.get(terms)
+        if found is None or limit > self._most:
+            found = self._found[terms] = await self._opened(terms, max(limit, self._most))
+        return Evidence(found.first(limit), self.files)
+
+    async def open(self, paths: Iterable[RelPath]) -> None:
+        """Open these too, with the definitions that are still where the index has them."""
+        wanted = [path for path in dict.fromkeys(paths) if path not in self.files]
+        for each in await self._shelf.read(wanted):
+            outline = await self.index.outline(each.path)
+            file = OpenedFile(each.path, each.sha, each.lines, outline, each.is_clipped)
+            there = tuple(d for d in outline if is_definition_of(file, d))
+            self.files[each.path] = replace(file, outline=there)
+
+    async def definitions(self, name: str) -> Sequence[Definition]:
+        """Where a name is defined; units of a question use much the same names."""
+        if name not in self._defined:
+            self._defined[name] = await self.index.definitions(name)
+        return self._defined[name]
+
+    async def _opened(self, terms: Terms, limit: int) -> Candidates:
+        """Search and open; once more where the bytes turn out to be others than were indexed."""
         candidates = await self.index.search(terms, limit=limit)
         seen = await self._shelf.read(file.path for file in candidates.files)
         indexed = {file.path: file.sha for file in candidates.files}
@@ -89,16 +114,7 @@ class Desk:
             new = [file.path for file in candidates.files if file.path not in indexed]
             seen = [*seen, *await self._shelf.read(new)]
         await self._take_indexed(candidates, seen)
-        return Evidence(candidates, self.files)
-
-    async def open(self, paths: Iterable[RelPath]) -> None:
-        """Open these too, with the definitions that are still where the index has them."""
-        wanted = [path for path in dict.fromkeys(paths) if path not in self.files]
-        for each in await self._shelf.read(wanted):
-            outline = await self.index.outline(each.path)
-            file = OpenedFile(each.path, each.sha, each.lines, outline)
-            there = tuple(d for d in outline if is_definition_of(file, d))
-            self.files[each.path] = replace(file, outline=there)
+        return candidates
 
     async def _take_indexed(self, candidates: Candidates, seen: Sequence[Observation]) -> None:
         """Keep what is the very version that the index ranked."""
@@ -106,7 +122,9 @@ class Desk:
         for each in seen:
             if ranked.get(each.path) == each.sha:
                 outline = await self.index.outline(each.path)
-                self.files[each.path] = OpenedFile(each.path, each.sha, each.lines, outline)
+                self.files[each.path] = OpenedFile(
+                    each.path, each.sha, each.lines, outline, each.is_clipped
+                )
 
 
 def _observed(reads: Sequence[FileRead], redactor: Redactor) -> list[Observation]:

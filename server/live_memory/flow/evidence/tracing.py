@@ -1,82 +1,140 @@
 """The way from one definition to another, read backwards over who calls whom."""
 
-from collections import deque
-from collections.abc import Mapping, Sequence
+import heapq
+from collections.abc import Collection, Mapping, Sequence
+from itertools import count
 
-from live_memory.core.evidence.places import Definition
+from live_memory.core.evidence.places import Definition, DefinitionKind
 from live_memory.core.evidence.ranking import is_test
-from live_memory.core.evidence.uses import Use, is_call_of, is_definition_of, uses_of
-from live_memory.core.evidence.words import base_name
+from live_memory.core.evidence.shapes import is_code
+from live_memory.core.evidence.uses import Step, is_definition_of, is_import, uses_of
+from live_memory.core.evidence.words import base_name, unique
+from live_memory.core.tracing.calls import meant_by, objects_on
+from live_memory.core.values import RelPath
 from live_memory.flow.evidence.desk import Desk
 
 __all__ = ["way"]
 
-# Names that more definitions share lead everywhere, but for calls within one class. What is called
-# in more places is no step.
-_MOST_NAMESAKES, _MOST_MENTIONS = 3, 60
+# A name with more definitions than this is no start and no end.
+_MOST_ENDS = 5
+# A call that may mean more than this leads everywhere, unless it ends at what is asked for.
+_MOST_MEANT = 5
+# What is called in more places is no step.
+_MOST_MENTIONS = 60
 # Bounds of the work: a way is short, and found within some 40 definitions, or there is none.
 _MOST_LOOKED_AT, _MOST_OPENED = 150, 60
+# Two calls that mean one thing are better than one that may mean several.
+_CERTAIN, _UNCERTAIN = 1, 3
 
-Steps = Mapping[Definition, tuple[Use, Definition]]
+Calls = Sequence[tuple[Definition, Step]]
 
 
-async def way(start: str, end: str, desk: Desk) -> Sequence[tuple[Use, Definition]]:
-    """Each call on the shortest way with what it calls, in order; nothing where there is none.
+async def way(start: str, end: str, desk: Desk) -> Sequence[Step]:
+    """Each call on the best way with what it calls, in order; nothing where there is none.
 
-    Both are names, and few definitions may carry them.
+    Both are names, and few definitions may carry them. The best way is a short one of calls that
+    can mean one definition only.
     """
-    starts, ends = [await _programs(name, desk) for name in (start, end)]
-    if not (1 <= len(starts) <= _MOST_NAMESAKES and 1 <= len(ends) <= _MOST_NAMESAKES):
+    starts, ends = [await _named(name, desk) for name in (start, end)]
+    if not (1 <= len(starts) <= _MOST_ENDS and 1 <= len(ends) <= _MOST_ENDS):
         return []
-    steps: dict[Definition, tuple[Use, Definition]] = {}
-    waiting = deque(ends)
-    looked_at = 0
-    while waiting and looked_at < _MOST_LOOKED_AT:
-        called = waiting.popleft()
-        looked_at += 1
-        for use, caller in await _calls(called, desk):
-            if caller in steps or caller in ends or _is_in(caller, called):
+    steps: dict[Definition, Step] = {}
+    costs = dict.fromkeys(ends, 0)
+    order = count()
+    waiting = [(0, next(order), each) for each in ends]
+    known: dict[str, Calls] = {}
+    done: set[Definition] = set()
+    while waiting and len(done) < _MOST_LOOKED_AT:
+        cost, _, called = heapq.heappop(waiting)
+        if called in done:
+            continue
+        done.add(called)
+        if called in steps and any(_is_in(called, each) for each in starts):
+            return _followed(called, steps)
+        for caller, step in await _calls(called, desk, known):
+            if _is_in(caller, called) or (step.among > _MOST_MEANT and called not in ends):
                 continue
-            steps[caller] = use, called
-            if any(_is_in(caller, each) for each in starts):
-                return _followed(caller, steps)
-            waiting.append(caller)
+            total = cost + (_CERTAIN if step.among == 1 else _UNCERTAIN)
+            if total < costs.get(caller, total + 1):
+                costs[caller], steps[caller] = total, step
+                heapq.heappush(waiting, (total, next(order), caller))
     return []
 
 
+async def _named(name: str, desk: Desk) -> Sequence[Definition]:
+    """What a question means by a name: of the class or else the module that it names, if any."""
+    found = await _programs(base_name(name), desk)
+    owner = name.rpartition(".")[0].rpartition(".")[2]
+    free = [d for d in found if "." not in d.name]
+    if not owner:
+        return found if len(found) <= _MOST_ENDS else free
+    exact = [d for d in found if f".{d.name.replace('.prototype.', '.')}".endswith(f".{name}")]
+    module = [d for d in free if owner in d.place.path.text.partition(".")[0].split("/")]
+    return exact or module or found
+
+
 async def _programs(name: str, desk: Desk) -> Sequence[Definition]:
-    return [d for d in await desk.index.definitions(name) if not is_test(d.place.path)]
+    found = await desk.index.definitions(name)
+    found = [d for d in found if is_code(d.place.path) and not is_test(d.place.path)]
+    found = [d for d in found if not is_import(d.signature)] or found
+    # The last of a name in a file is what its overloads stand for.
+    return [*{(d.place.path, d.name): d for d in found}.values()]
 
 
-async def _calls(called: Definition, desk: Desk) -> Sequence[tuple[Use, Definition]]:
+async def _calls(called: Definition, desk: Desk, known: dict[str, Calls]) -> Calls:
     """Who calls it and where, as the lines say now; programs only."""
-    name = base_name(called.name)
-    is_shared = len(await _programs(name, desk)) > _MOST_NAMESAKES
-    mentions = [p for p in await desk.index.references(name) if not is_test(p.path)]
-    if is_shared:
-        mentions = [place for place in mentions if place.path == called.place.path]
-    paths = [called.place.path, *(place.path for place in mentions[:_MOST_MENTIONS])]
-    await desk.open(paths[: max(0, _MOST_OPENED - len(desk.files))])
-    files = desk.files
-    file = files.get(called.place.path)
-    if file is None or not is_definition_of(file, called):
+    name, path = base_name(called.name), called.place.path
+    await _open([path], desk)
+    if path not in desk.files or not is_definition_of(desk.files[path], called):
         return []
-    found = uses_of(name, mentions[:_MOST_MENTIONS], files)
-    lines = ((use, files[use.place.path].lines[use.place.start - 1]) for use in found)
-    calls = [(use, use.within) for use, line in lines if use.within and is_call_of(line, called)]
-    return [pair for pair in calls if not is_shared or _class_of(pair[1]) == _class_of(called)]
+    if name not in known:
+        known[name] = await _calls_of(name, path, desk)
+    return [(caller, step) for caller, step in known[name] if step.called == called]
 
 
-def _class_of(definition: Definition) -> str:
-    return definition.name.rpartition(".")[0]
+async def _calls_of(name: str, first: RelPath, desk: Desk) -> Calls:
+    """Every call by that name, with each definition that it may mean; one file is read first."""
+    named, files = await _programs(name, desk), desk.files
+    homes = {definition.place.path for definition in named}
+    mentions = [p for p in await desk.index.references(name) if not is_test(p.path)]
+    mentions.sort(key=lambda p: (p.path != first, p.path not in files, p.path not in homes))
+    await _open([place.path for place in mentions[:_MOST_MENTIONS]], desk)
+    there = [
+        d for d in named if d.place.path not in files or is_definition_of(files[d.place.path], d)
+    ]
+    uses = uses_of(name, mentions[:_MOST_MENTIONS], files)
+    lines = [files[use.place.path].lines[use.place.start - 1] for use in uses]
+    objects = {owner for line in lines for owner in objects_on(line, name)}
+    owners = {base_name(d.name.rpartition(".")[0]) for d in there}
+    heads = await _heads(objects | owners, desk)
+    found = []
+    for use, line in zip(uses, lines, strict=True):
+        if use.within is not None:
+            meant = meant_by(line, use.within, files[use.place.path], there, heads)
+            found += [(use.within, Step(use, each, among)) for each, among in meant.items()]
+    return found
 
 
-def _followed(first: Definition, steps: Steps) -> Sequence[tuple[Use, Definition]]:
+async def _open(paths: Sequence[RelPath], desk: Desk) -> None:
+    new = [path for path in unique(paths) if path not in desk.files]
+    await desk.open(new[: max(0, _MOST_OPENED - len(desk.files))])
+
+
+async def _heads(names: Collection[str], desk: Desk) -> Mapping[str, str]:
+    """How the classes of these names, in any case, begin: it says what they extend."""
+    heads: dict[str, str] = {}
+    for name in sorted(names):
+        classes = [d for d in await _programs(name, desk) if d.kind is DefinitionKind.CLASS]
+        heads[name] = " ".join(d.signature for d in classes)
+    return heads
+
+
+def _followed(first: Definition, steps: Mapping[Definition, Step]) -> Sequence[Step]:
     found = []
     at = first
     while at in steps:
         found.append(steps[at])
-        at = steps[at][1]
+        at = steps[at].called
     return found
 
 

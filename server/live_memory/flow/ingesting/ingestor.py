@@ -24,7 +24,7 @@ from live_memory.flow.indexing import Indexer
 from live_memory.flow.ingesting.finding import Finder
 from live_memory.flow.ingesting.judging import Found, Judge
 from live_memory.flow.ingesting.viewing import View
-from live_memory.flow.ingesting.waiting import Item, Waiting
+from live_memory.flow.ingesting.waiting import MOST_WAITING, Item, Waiting
 from live_memory.ports import Clock, Sandbox, SignalSink, WorkspaceIdentity
 
 __all__ = ["Ingestor"]
@@ -34,9 +34,12 @@ _BATCH = 32
 # Agents look at a few lines deep in large files. Only these lines are kept, but the file has to be
 # read and redacted up to there: a megabyte takes half a second in its thread.
 _LEAST_LOOK_BYTES = 1024 * 1024
-# How often due files are looked for while any wait; idle costs nothing. In a burst, which fills a
-# batch, the next one follows at once: 320 files a second would be fewer than hosts can name.
+# How often due files are looked for while any wait; idle costs nothing. Where a batch was full
+# and nothing was heard meanwhile, the next one follows at once.
 _TICK_S = 0.1
+# Learning shares the interpreter with replies: while so many offers come in a tick, it waits, for
+# so many ticks at most, unless much waits already.
+_BURST, _MOST_TICKS, _MUCH = 20, 20, MOST_WAITING // 2
 
 
 class Ingestor:
@@ -66,7 +69,8 @@ class Ingestor:
         self._in_hand: Sequence[Item] = ()
         self._something = anyio.Event()
         self._nothing_waits = anyio.Event()
-        self._is_hurried = False
+        self._hurry = anyio.Event()
+        self._offers = 0
         self._is_doubtful = False
         self._finder = Finder(
             identity.root, sandbox=sandbox, listed=lambda: indexer.signatures, redactor=redactor
@@ -80,11 +84,13 @@ class Ingestor:
         if events:
             self.last_event_at = self._clock.now()
         self.heard += events
+        self._offers += 1
+        now = anyio.current_time()
         for subject in subjects:
             if isinstance(subject, AnythingChanged):
                 self._is_doubtful = True
             else:
-                self._note_lost(self._waiting.put(subject, now=anyio.current_time()))
+                self._note_lost(self._waiting.put(subject, now=now))
         self._something.set()
 
     @property
@@ -105,12 +111,13 @@ class Ingestor:
         while True:
             await self._something.wait()
             self._something = anyio.Event()
-            is_burst = False
+            goes_on = False
             while self._waiting or self._is_doubtful:
-                await anyio.sleep(0 if self._is_hurried or is_burst else _TICK_S)
-                now = math.inf if self._is_hurried else anyio.current_time()
+                await (anyio.sleep(0) if goes_on else self._a_good_moment())
+                now, heard = anyio.current_time(), self._offers
+                if self._hurry.is_set():
+                    now = math.inf
                 subjects = self._in_hand = self._waiting.take_due(now=now, most=_BATCH)
-                is_burst = len(subjects) == _BATCH
                 try:
                     await self._learn(subjects, window, record)
                 except Busy:  # the window's owner is behind, or closing
@@ -119,13 +126,16 @@ class Ingestor:
                     # A comparison that fails is made again for the next question.
                     self._note_lost(len(subjects))
                 self._in_hand = ()
-            self._is_hurried = False
+                is_calm = self._offers == heard or len(self._waiting) > _MUCH
+                goes_on = len(subjects) == _BATCH and is_calm
+            self._hurry = anyio.Event()
             self._nothing_waits.set()
             self._nothing_waits = anyio.Event()
 
     async def caught_up(self) -> None:
         """Wait until everything that was offered is learned, also files that still change."""
-        done, self._is_hurried = self._nothing_waits, True
+        done = self._nothing_waits
+        self._hurry.set()
         self._something.set()
         await done.wait()
 
@@ -139,6 +149,16 @@ class Ingestor:
             return ()
         self._in_hand = ()
         return found.events
+
+    async def _a_good_moment(self) -> None:
+        """Wait a tick, and on while so much is heard that learning would be in the way."""
+        for _ in range(_MOST_TICKS):
+            heard = self._offers
+            with anyio.move_on_after(_TICK_S):
+                await self._hurry.wait()
+            is_burst = self._offers - heard >= _BURST and len(self._waiting) <= _MUCH
+            if not is_burst or self._hurry.is_set():
+                return
 
     async def _learn(
         self,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from live_memory.core.hosts.notices import Notice
 from live_memory.core.memory.coverage import Shown, note
 from live_memory.core.memory.events import MemoryEvent
-from live_memory.core.memory.learning import Look, learned
+from live_memory.core.memory.learning import Look, is_in_view, learned
 from live_memory.core.reading.admission import observe
 from live_memory.core.reading.observation import FileRead, Observation, Skipped
 from live_memory.core.reading.redaction import Redactor
@@ -50,6 +50,10 @@ class Judge:
         for (name, notice), read in zip(files.items(), reads, strict=True):
             if isinstance(read, FileRead) and read.path not in kept:
                 skipped.append("ignored")
+                continue
+            known = None if isinstance(read, Skipped) else shown.get(read.path)
+            if isinstance(read, FileRead) and known and is_in_view(notice, read.sha, known):
+                current.append(read)
                 continue
             seen = read if isinstance(read, Skipped) else self._observed(read)
             if isinstance(seen, Skipped):

@@ -75,24 +75,35 @@ class Reception:
         self._worktrees = worktrees
         self._private = tuple(private)
         self._look = anyio.Event()
+        # While what was written down before the start is not taken up; who does not `run` has none.
+        self._is_behind = False
+        self._caught_up = anyio.Event()
         self._recent: dict[str, tuple[float, _Learner]] = {}
 
     async def run(self) -> None:
         """Empty the spool at the start and whenever a hook reaches us, until cancelled."""
+        self._is_behind = True
         while True:
             await self._drain()
+            self._is_behind = False
+            self._caught_up.set()
             await anyio.sleep(_SPOOL_PAUSE_S)
             await self._look.wait()
             self._look = anyio.Event()
 
     async def take(self, payloads: Sequence[Payload], *, project: str | None) -> None:
-        """Accept payloads; all of them, or none.
+        """Accept payloads, after what was written down before the start; all of them, or none.
 
         Raises:
             InvalidRequest: a payload names no workspace, or one that cannot be.
             StoreUnavailable: they are known, and would not survive a crash.
             Unavailable: a workspace cannot be opened.
         """
+        if self._is_behind:
+            await self._caught_up.wait()
+        await self._take(payloads, project=project)
+
+    async def _take(self, payloads: Sequence[Payload], *, project: str | None) -> None:
         subjects: dict[str, list[Subject]] = {}
         events = Counter[str]()
         for payload in payloads:
@@ -155,14 +166,15 @@ class Reception:
         return found
 
     async def _drain(self) -> None:
-        for missed in await self._spool.take():
-            try:
-                if missed.payload is None:
-                    (await self._opened(missed.project)).ingestor.lost(missed.dropped)
-                else:
-                    await self.take([missed.payload], project=missed.project)
-            except LiveMemoryError:
-                continue  # the folder is gone since
+        while taken := await self._spool.take():
+            for missed in taken:
+                try:
+                    if missed.payload is None:
+                        (await self._opened(missed.project)).ingestor.lost(missed.dropped)
+                    else:
+                        await self._take([missed.payload], project=missed.project)
+                except LiveMemoryError:
+                    continue  # the folder is gone since
 
 
 def _is_in(folders: Sequence[str], subject: Subject) -> bool:

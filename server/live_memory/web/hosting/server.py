@@ -13,6 +13,7 @@ import uvicorn
 from live_memory.core.errors import InvalidRequest
 from live_memory.web.app import App
 from live_memory.web.hosting.connections import GuardedProtocol
+from live_memory.web.hosting.interpreter import collect_at_rest, share_the_interpreter
 from live_memory.web.hosting.supervisor import tell_supervisor
 
 __all__ = ["Leaving", "Server", "host_app", "listen", "server_for", "stop"]
@@ -89,10 +90,12 @@ async def host_app(app: App, listener: socket.socket, *, leaving: Leaving = _NEV
         InvalidRequest: what is to be served cannot be built.
     """
     server = server_for(app)
+    share_the_interpreter()
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_stop_on_signal, signals, app, server)
             tasks.start_soon(_stop_when_asked, app, server)
+            tasks.start_soon(collect_at_rest)
             if leaving.after_quiet_s:
                 tasks.start_soon(_stop_when_quiet, app, server, leaving)
             await server.serve(sockets=[listener])

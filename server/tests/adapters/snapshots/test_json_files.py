@@ -1,5 +1,6 @@
 """What only a disk can do wrong: torn, damaged, foreign and newer files, a folder that is full."""
 
+import errno
 import json
 import os
 import random
@@ -364,6 +365,37 @@ async def test_a_data_folder_that_is_none_is_reported(tmp_path: Path) -> None:
         await store.append(KEY, "/w", [Heard(())])
     await store.forget(KEY)
     assert (tmp_path / "workspaces").read_text() == "a file where the folder belongs"
+
+
+@pytest.mark.promise("no-overwrite-of-unreadable")
+@pytest.mark.parametrize("name", ["snapshot.json", "snapshot.previous.json", "journal.2.jsonl"])
+@pytest.mark.parametrize("failure", [errno.EACCES, errno.EIO])
+async def test_what_the_system_does_not_give_is_told_and_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, failure: int
+) -> None:
+    """A memory without its latest part must not take the place of the whole one."""
+    folder = await _filled(tmp_path)
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    opened = os.open
+
+    def failing(path: str | Path, flags: int, mode: int = 0o777) -> int:
+        if Path(path).name == name:
+            raise OSError(failure, os.strerror(failure))
+        return opened(path, flags, mode)
+
+    store = JsonFiles(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", failing)
+        found = await store.load(KEY)
+    assert found.memory is None
+    assert os.strerror(failure) in found.problems[0]
+    with pytest.raises(StoreUnavailable, match=os.strerror(failure)):
+        await store.append(KEY, "/w", [Heard(())])
+    with pytest.raises(StoreUnavailable, match=os.strerror(failure)):
+        await store.save(KEY, "/w", Memory)
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+    assert (await store.load(KEY)).memory == WHOLE
+    await store.append(KEY, "/w", [Happened(5, _note(4))])
 
 
 async def test_a_memory_larger_than_is_ever_read_is_not_written(

@@ -19,6 +19,7 @@ from live_memory.core.asking.answer import (
 )
 from live_memory.core.companion.chat import (
     AssistantTurn,
+    Block,
     ModelRequest,
     ToolCall,
     ToolResult,
@@ -28,6 +29,7 @@ from live_memory.core.companion.prompt import (
     Tail,
     instructions,
     opening,
+    pages_of,
     prompt_tokens,
     render_tree,
     single_instructions,
@@ -60,7 +62,11 @@ START = PromptStart()
 
 
 def _text(window: Window, budget: int = HUGE) -> str:
-    return "".join(block.text for block in window_text(window, start=START, budget_tokens=budget))
+    return "".join(block.text for block in _blocks(window, budget))
+
+
+def _blocks(window: Window, budget: int, start: PromptStart = START) -> tuple[Block, ...]:
+    return window_text(window, pages_of(window), start=start, budget_tokens=budget)
 
 
 @pytest.mark.promise("append-only")
@@ -76,10 +82,7 @@ def test_between_compactions_a_prompt_is_a_byte_for_byte_extension(
 
 @given(given_a.windows, st.integers(4_096, 20_000))
 def test_what_is_shown_of_a_window_fits_its_budget(window: Window, budget: int) -> None:
-    assert (
-        sum(estimate(b.text) for b in window_text(window, start=START, budget_tokens=budget))
-        <= budget + 50
-    )
+    assert sum(estimate(b.text) for b in _blocks(window, budget)) <= budget + 50
 
 
 def test_past_the_high_mark_the_oldest_leave_in_one_step() -> None:
@@ -124,7 +127,7 @@ def test_no_file_name_can_start_a_header() -> None:
         ]
     )
     tail = Tail("", "", (odd.text,), seconds_left=1, answer_tokens=256)
-    turn = opening(window, Question("How?", NOW), tail, start=START, budget_tokens=8_000)
+    turn = opening(_blocks(window, 8_000), Question("How?", NOW), tail)
     text = "".join(block.text for block in turn.blocks) + render_tree(
         [odd.text], budget_tokens=HUGE
     )
@@ -156,7 +159,7 @@ def test_the_whole_prompt_reads_so() -> None:
     """Every change of what a model is told shows here."""
     question = Question("How many?", NOW, Budget(60, 1500))
     tail = Tail("`limit` (a.py:1)", LINES, ("d.py",), seconds_left=42, answer_tokens=1500)
-    turn = opening(_everything(), question, tail, start=START, budget_tokens=48_000)
+    turn = opening(_blocks(_everything(), 48_000), question, tail)
     system = stable(render_tree(["a.py", "src/b.py"], budget_tokens=48_000))
     assert "".join(block.text for block in (*system, *turn.blocks)).replace(
         instructions(), "<instructions>\n"
@@ -209,12 +212,12 @@ def test_a_tree_is_cut_at_the_depth_that_fits() -> None:
 
 def test_a_whole_request_is_estimated_with_its_talk() -> None:
     tail = Tail("", "", (), seconds_left=1, answer_tokens=256)
-    turn = opening(Window(), Question("How many?", NOW), tail, start=START, budget_tokens=8_000)
+    turn = opening(_blocks(Window(), 8_000), Question("How many?", NOW), tail)
     said = AssistantTurn("looking " * 50, (ToolCall("1", "Read", '{"path": "a.py"}'),))
     seen = ToolResults((ToolResult("1", "limit = 3\n" * 100),))
     short = prompt_tokens(ModelRequest(stable(""), (turn,), SPECS))
     assert prompt_tokens(ModelRequest(stable(""), (turn, said, seen), SPECS)) > short + 400
-    assert window_tokens(_everything()) > 50
+    assert window_tokens(_everything(), pages_of(_everything())) > 50
 
 
 @given(st.lists(st.lists(st.one_of(given_a.observed, given_a.notes), max_size=4), max_size=6))
@@ -227,7 +230,7 @@ def test_where_a_prompt_ended_a_block_of_every_later_one_ends(
     for events in happened:
         for event in events:
             window = apply(window, event)
-        blocks = window_text(window, start=start, budget_tokens=HUGE)
+        blocks = _blocks(window, HUGE, start)
         ends = ["".join(b.text for b in blocks[: n + 1]) for n in range(len(blocks))]
         assert set(ended) <= set(ends)
         marked = [text for text, block in zip(ends, blocks, strict=True) if block.is_cache_end]

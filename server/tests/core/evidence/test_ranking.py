@@ -1,5 +1,8 @@
 """From words to places."""
 
+import math
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +12,7 @@ from live_memory.core.evidence.ranking import (
     Collection,
     Posting,
     factor,
+    factors,
     file_scores,
     is_test,
     leaning_of,
@@ -32,7 +36,7 @@ def test_rare_words_are_worth_more_and_weights_multiply() -> None:
 def test_more_mentions_and_shorter_text_score_higher() -> None:
     scores = unit_scores(FOUR, [Posting("a", 1.0, [1, 2, 4], [1, 3, 1])])
     assert scores[2] > scores[1] > scores[4] > 0
-    assert 3 not in scores
+    assert scores[3] == scores[0] == 0
 
 
 postings = st.lists(st.sampled_from([1, 2, 3, 4]), min_size=1, unique=True)
@@ -44,13 +48,12 @@ def test_scores_of_words_add_up(one: list[int], other: list[int]) -> None:
     second = Posting("b", 1.0, other, [2] * len(other))
     both = unit_scores(FOUR, [first, second])
     apart = unit_scores(FOUR, [first]), unit_scores(FOUR, [second])
-    for unit in both:
-        assert both[unit] == pytest.approx(sum(scores.get(unit, 0.0) for scores in apart))
+    assert both == pytest.approx([sum(of_each) for of_each in zip(*apart, strict=True)])
 
 
 def test_a_file_is_its_best_place_and_parts_of_the_next_two() -> None:
-    values = {1: 1.0, 2: 4.0, 3: 2.0, 4: 8.0, 5: 5.0}
-    assert file_scores(values, [0, 1, 1, 1, 1, 2]) == {1: 8.0 + 2.0 + 0.5, 2: 5.0}
+    values, owners = [0, 1.0, 4.0, 2.0, 8.0, 5.0, 0], [0, 1, 1, 1, 1, 2, 3]
+    assert file_scores(values, owners, count=4) == [0, 8.0 + 2.0 + 0.5, 5.0, 0]
 
 
 @pytest.mark.parametrize(
@@ -90,8 +93,21 @@ def test_a_name_that_many_share_tells_less() -> None:
     assert name_bonus(4) == 0.5
 
 
-@given(st.sampled_from(["a.py", "tests/save.py", "docs/save.md", "src/save_cookie.py"]))
-def test_no_file_has_a_factor_above_the_most_there_is(path: str) -> None:
+def test_a_file_that_was_edited_lately_comes_forward_also_before_others_that_were_found() -> None:
+    terms = replace(terms_of("how is it kept?"), edited=frozenset({RelPath("a.py")}))
+    assert factor(RelPath("a.py"), leaning_of(terms)) > factor(RelPath("b.py"), leaning_of(terms))
+    assert factors(RelPath("a.py"), leaning_of(terms)) == {"edited": 1.3}
+    assert factors(RelPath("b.py"), leaning_of(terms)) == {}
+
+
+PATHS = [RelPath(n) for n in ("a.py", "tests/save.py", "docs/save.md", "src/save_cookie.py")]
+
+
+@given(st.sampled_from(PATHS), st.frozensets(st.sampled_from(PATHS)))
+def test_no_file_has_a_factor_above_the_most_and_each_is_told_in_parts(
+    path: RelPath, edited: frozenset[RelPath]
+) -> None:
     for question in ("save cookie", "is save tested?", "what is in src/save_cookie.py?"):
-        leaning = leaning_of(terms_of(question))
-        assert factor(RelPath(path), leaning) <= most_factor(leaning)
+        leaning = leaning_of(replace(terms_of(question), edited=edited))
+        assert factor(path, leaning) <= most_factor(leaning)
+        assert factor(path, leaning) == pytest.approx(math.prod(factors(path, leaning).values()))

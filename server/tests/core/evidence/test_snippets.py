@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from live_memory.core.evidence.outline import outline
 from live_memory.core.evidence.places import OpenedFile, Place, RankedUnit
-from live_memory.core.evidence.snippets import excerpt, key_lines, quoted, shown
+from live_memory.core.evidence.snippets import excerpt, is_only_imports, key_lines, quoted, shown
 from live_memory.core.values import ContentHash, RelPath
 
 PATH = RelPath("a.py")
@@ -89,3 +89,18 @@ def test_what_is_shown_lies_within_the_unit_and_is_no_longer_than_allowed(
     assert start <= numbers[0]
     assert numbers[-1] <= end
     assert list(numbers) == sorted(set(numbers))
+
+
+def _is_only_imports(text: str, first: int = 1, last: int | None = None) -> bool:
+    lines = text.splitlines()
+    file = OpenedFile(PATH, ContentHash.of(b""), lines, ())
+    return is_only_imports(file, RankedUnit(Place(PATH, first, last or len(lines)), None, 1.0))
+
+
+def test_imports_over_several_lines_are_imports_in_any_language() -> None:
+    assert _is_only_imports("# Names.\nfrom a import (\n    b,\n    c,\n)\n\nimport d\n")
+    assert _is_only_imports('import (\n\t"fmt"\n\n\t"net/http"\n)\n')
+    assert _is_only_imports("import {\n  a,\n  b,\n} from 'c';\nconst d = require('d');\n")
+    assert _is_only_imports("from a import (\n    b,\n    c,\n)\n", 2, 3)
+    assert not _is_only_imports("import a\n\nb = a()\n")
+    assert not _is_only_imports("# Only said.\n")

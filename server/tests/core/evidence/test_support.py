@@ -2,9 +2,11 @@
 
 import pytest
 
+from live_memory.core.asking.answer import Citation, CitationStatus, Why
+from live_memory.core.evidence.outline import outline
 from live_memory.core.evidence.places import Candidates, Evidence, OpenedFile, RankedFile
 from live_memory.core.evidence.question import terms_of
-from live_memory.core.evidence.support import Standing, Support, support
+from live_memory.core.evidence.support import Standing, Support, explain, support
 from live_memory.core.values import ContentHash, RelPath
 
 PATH, SHA = RelPath("a.py"), ContentHash.of(b"")
@@ -78,3 +80,25 @@ def test_a_ranked_file_that_could_not_be_opened_supports_nothing() -> None:
     candidates = Candidates((RankedFile(PATH, SHA, 1.0, held),), (), {"cooki": 1.0})
     found = support("cookie", terms_of("cookie"), Evidence(candidates, {}))
     assert found.standing is Standing.NONE
+
+
+def test_a_cited_file_says_what_raised_it_in_the_words_of_the_question() -> None:
+    question = "How does `save_session` write cookies?"
+    program, test, other = RelPath("cookies.py"), RelPath("tests/test_it.py"), RelPath("b.py")
+    lines = ["class Session:", "    def save_session(self):", "        pass"]
+    worth = {"cooki": 1.0, "writ": 3.0, "save_session": 2.0, "sav": 2.5}
+    ranked = [(program, {"cooki", "save_session"}), (other, {"cooki"}), (test, set(worth))]
+    files = tuple(RankedFile(path, SHA, 4.5, frozenset(words)) for path, words in ranked)
+    evidence = Evidence(
+        Candidates(files, (), worth),
+        {program: OpenedFile(program, SHA, lines, outline(program, lines))},
+    )
+    cited = [Citation(path, 1, 1, CitationStatus.VERIFIED) for path in (test, program)]
+
+    why = explain(question, terms_of(question), evidence, [*cited, *cited])
+
+    assert list(why) == [program, test]
+    assert why[program] == Why(
+        4.5, ("save_session", "cookies"), ("Session.save_session",), {"name": 1.15}
+    )
+    assert why[test] == Why(4.5, ("write", "save_session", "cookies"), (), {"test": 0.6})

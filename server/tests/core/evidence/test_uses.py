@@ -5,10 +5,10 @@ from textwrap import dedent
 import pytest
 
 from live_memory.core.evidence.outline import outline
-from live_memory.core.evidence.places import Definition, DefinitionKind, OpenedFile, Place
+from live_memory.core.evidence.places import OpenedFile, Place
 from live_memory.core.evidence.uses import (
+    called_on,
     in_reading_order,
-    is_call_of,
     is_definition_of,
     names_on,
     names_used,
@@ -120,21 +120,16 @@ def test_a_definition_that_moved_away_is_not_there() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "name", "is_one"),
+    ("line", "called"),
     [
-        ("return self.finish(rv)", "App.finish", True),
-        ("finish(rv)", "finish", True),
-        ("app.finish(rv)", "App.finish", True),
-        ("context.app.finish(rv)", "App.finish", True),
-        ("Object.create(null)", "exports.create", False),
-        ("anything.finish_request(rv)", "App.finish_request", True),
-        ("app.finish", "App.finish", False),
-        ("print('finish(rv)')", "finish", False),
-        ("other(finish)", "finish", False),
+        ("return self.finish(rv)", [("self.", "finish")]),
+        ("finish(load(1))", [("", "finish"), ("", "load")]),
+        ("a.b?.finish(rv) or $this->end()", [("a.b?.", "finish"), ("this->", "end")]),
+        ("super().finish(); Job::run(1)", [("super().", "finish"), ("Job::", "run")]),
+        ("items[0].finish()", [("?.", "finish")]),
+        ("  .finish()", [("?.", "finish")]),
+        ("app.finish; print('finish(rv)')", [("", "print")]),
     ],
 )
-def test_a_call_is_that_definitions_as_far_as_names_tell(
-    line: str, name: str, is_one: bool
-) -> None:
-    place = Place(RelPath("a.py"), 1, 1)
-    assert is_call_of(line, Definition(name, DefinitionKind.METHOD, place, "")) is is_one
+def test_a_call_is_told_with_what_it_stands_on(line: str, called: list[tuple[str, str]]) -> None:
+    assert list(called_on(line)) == called

@@ -1,12 +1,14 @@
 """One file, one look: what memory keeps of it."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from live_memory.core.hosts.events import Cut
 from live_memory.core.hosts.notices import Notice
-from live_memory.core.memory.coverage import Shown
+from live_memory.core.memory.coverage import Shown, merged
 from live_memory.core.memory.events import FileChanged, FileGone, FileObserved
-from live_memory.core.memory.learning import Look, learned
+from live_memory.core.memory.learning import Look, is_in_view, learned
 from live_memory.core.reading.admission import observe
 from live_memory.core.reading.observation import FileRead, Skipped, SkipReason
 from live_memory.core.values import ContentHash, Instant, Origin, RelPath
@@ -50,6 +52,26 @@ def test_what_is_in_view_is_not_shown_again() -> None:
     shown = Shown(ContentHash.of(SMALL), ((1, 30),), is_observed=True)
     assert spans(SMALL, WHOLE, shown) == [(31, 50, Origin.READ)]
     assert spans(SMALL, Notice("a.py", views=((PART,),)), shown) == []
+
+
+@given(
+    shown=st.lists(st.tuples(st.integers(1, 50), st.integers(1, 50)), max_size=4),
+    views=st.lists(st.tuples(st.integers(0, 60), st.none() | st.integers(0, 60)), max_size=4),
+    is_edited=st.booleans(),
+)
+def test_what_need_not_be_read_on_would_have_told_nothing(
+    shown: list[tuple[int, int]], views: list[tuple[int, int | None]], is_edited: bool
+) -> None:
+    known = Shown(ContentHash.of(SMALL), merged(shown), is_observed=True, total=50)
+    notice = Notice("a.py", views=tuple((Cut(*view),) for view in views), is_edited=is_edited)
+    told = learned(look(SMALL, notice), known, now=NOW)
+    assert is_in_view(notice, ContentHash.of(SMALL), known) == (not told)
+    assert not is_in_view(notice, OTHER, known)
+
+
+def test_bytes_that_only_changed_are_read_on() -> None:
+    """No line of them was shown, however few they are."""
+    assert not is_in_view(WHOLE, ContentHash.of(SMALL), Shown(ContentHash.of(SMALL)))
 
 
 def test_a_small_file_that_was_edited_is_shown_whole() -> None:

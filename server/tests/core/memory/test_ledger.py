@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from live_memory.core.memory.ledger import Fact, FactId, FactOrigin, Ledger, Source
-from live_memory.core.values import ContentHash, RelPath
+from live_memory.core.values import ContentHash, Instant, RelPath
 from tests.support import strategies as given_a
 
 ONE, TWO = ContentHash.of(b"1"), ContentHash.of(b"2")
@@ -176,3 +176,27 @@ def test_only_so_many_stale_facts_by_rule_are_kept_and_everything_else_is() -> N
     assert kept.facts == (*others, *many[200:])
     assert kept.without_old_rules() is kept
     assert not kept.forgotten
+
+
+def test_of_facts_by_rule_the_oldest_go_and_what_was_of_use_stays() -> None:
+    many = tuple(
+        replace(_fact(f"r{n}"), origin=FactOrigin.RULE, learned_at=Instant(float(n % 6_100)))
+        for n in range(6_100)
+    )
+    others = (
+        replace(_fact("pinned"), origin=FactOrigin.RULE, is_pinned=True),
+        replace(_fact("used"), origin=FactOrigin.RULE, questions=("Where?",)),
+        replace(_fact("told"), learned_at=Instant(0.0)),
+    )
+    kept = Ledger((*others, *reversed(many))).without_old_rules()
+    assert kept.facts == (*others, *reversed(many[100:]))
+    assert kept.without_old_rules() is kept
+
+
+def test_a_ledger_that_changed_in_place_knows_what_rests_on_what() -> None:
+    ledger = Ledger((_fact("f"), _fact("g")))
+    assert ledger.resting_on(A)
+    for changed in (ledger.with_pin(FactId("f")), ledger.checked_against({A: None})):
+        assert changed != ledger
+        assert changed.resting_on(A) == Ledger(changed.facts).resting_on(A)
+        assert changed.resting_on(A) != ledger.resting_on(A)

@@ -1,20 +1,38 @@
 """What differs is the same, however much of the last comparison it builds on."""
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.core.reading.comparing import Comparison, compare
+from live_memory.core.reading.comparing import Comparison, Known, compare
 from live_memory.core.reading.lookup import Listing
 from live_memory.core.reading.observation import ListedFile
 from live_memory.core.values import RelPath, StatSignature
 
 NAMES = ["a.py", "b.py", "pkg/c.py", "pkg/id_rsa", "x.png"]
 UNREAD = {"pkg/id_rsa", "x.png"}
-Known = Mapping[RelPath, StatSignature]
+
+
+class _Known(Known):
+    """What an index knows after so many updates."""
+
+    def __init__(self, versions: Mapping[str, int], *, revision: int = 0) -> None:
+        self.versions, self._revision = versions, revision
+
+    @property
+    def revision(self) -> int:
+        return self._revision
+
+    def __getitem__(self, path: RelPath) -> StatSignature:
+        return _signature(self.versions[path.text])
+
+    def __iter__(self) -> Iterator[RelPath]:
+        return map(RelPath, self.versions)
+
+    def __len__(self) -> int:
+        return len(self.versions)
 
 
 def _signature(version: int) -> StatSignature:
@@ -34,11 +52,13 @@ def _listed(world: Mapping[str, int], before: Listing) -> Listing:
 
 
 def _taken_in(found: Comparison) -> Known:
-    """As an index knows after an update: untouched values are the very ones from before."""
+    """As an index knows after one update."""
     if found.is_settled:
         return found.known
-    kept = {path: now for path, now in found.known.items() if path not in found.gone}
-    return MappingProxyType(kept | {file.path: file.signature for file in found.changed})
+    versions = {path.text: now.modified_ns for path, now in found.known.items()}
+    kept = {name: version for name, version in versions.items() if RelPath(name) not in found.gone}
+    taken = {file.path.text: file.signature.modified_ns for file in found.changed}
+    return _Known(kept | taken, revision=found.known.revision + 1)
 
 
 worlds = st.dictionaries(st.sampled_from(NAMES), st.integers(1, 3))
@@ -50,7 +70,7 @@ def test_a_comparison_that_builds_on_the_last_finds_what_a_whole_one_finds(
     steps: Sequence[Mapping[str, int]],
 ) -> None:
     before, listing = Comparison(), Listing(())
-    known: Known = MappingProxyType({})
+    known: Known = _Known({})
     for world in steps:
         listing = _listed(world, listing)
         found = compare(listing, known, before=before)
@@ -58,17 +78,18 @@ def test_a_comparison_that_builds_on_the_last_finds_what_a_whole_one_finds(
         assert found == whole
         assert [*found.signatures.items()] == [*whole.signatures.items()]
         assert found.files == len(world.keys() - UNREAD)
-        known = MappingProxyType(dict(_taken_in(found))) if found.changed else _taken_in(found)
-        before = found if found.is_settled else found.settled(known)
+        known = _taken_in(found)
+        before = found if found.is_settled else found.settled(known, updates=1)
         assert before.is_settled
+        assert before.known is known
         assert compare(listing, known, before=before).is_settled
 
 
 def test_a_listing_and_a_knowledge_that_are_the_very_ones_need_no_look() -> None:
     listing = _listed({"a.py": 1}, Listing(()))
-    found = compare(listing, {}, before=Comparison())
+    found = compare(listing, _Known({}), before=Comparison())
     assert [file.path.text for file in found.changed] == ["a.py"]
-    settled = found.settled({RelPath("a.py"): _signature(1)})
+    settled = found.settled(_Known({"a.py": 1}, revision=1), updates=1)
     assert compare(listing, settled.known, before=settled) is settled
 
 
@@ -76,25 +97,40 @@ def test_a_listing_and_a_knowledge_that_are_the_very_ones_need_no_look() -> None
 @pytest.mark.parametrize(
     "known",
     [
-        {},
-        {RelPath("a.py"): _signature(1), RelPath("b.py"): _signature(1)},
-        {RelPath("a.py"): _signature(7)},
-        {RelPath("b.py"): _signature(1)},
+        _Known({}, revision=1),
+        _Known({"a.py": 1, "b.py": 1}, revision=2),
+        _Known({"a.py": 1}, revision=2),
+        _Known({"a.py": 1}, revision=0),
+        _Known({"a.py": 7}, revision=1),
+        _Known({"b.py": 1}, revision=1),
     ],
-    ids=["started anew", "more than was taken in", "other bytes", "another file"],
+    ids=[
+        "started anew",
+        "more than was taken in",
+        "an update of others",
+        "an update that was lost",
+        "other bytes",
+        "another file",
+    ],
 )
 def test_an_index_that_others_changed_meanwhile_is_compared_from_the_start(known: Known) -> None:
     listing = _listed({"a.py": 1}, Listing(()))
-    found = compare(listing, {}, before=Comparison())
-    assert found.settled(known) == Comparison()
+    found = compare(listing, _Known({}), before=Comparison())
+    assert found.settled(known, updates=1) == Comparison()
 
 
 @pytest.mark.promise("never-falsely-fresh")
 def test_a_file_that_a_question_put_back_is_found_though_another_was_taken_in() -> None:
     """A question's older look at `b.py` reached the index while a pass took in `a.py`."""
-    old = MappingProxyType({RelPath("a.py"): _signature(1), RelPath("b.py"): _signature(2)})
+    old = _Known({"a.py": 1, "b.py": 2})
     listing = _listed({"a.py": 2, "b.py": 2}, Listing(()))
     found = compare(listing, old, before=Comparison())
-    after = MappingProxyType({RelPath("a.py"): _signature(2), RelPath("b.py"): _signature(1)})
-    again = compare(listing, after, before=found.settled(after))
+    after = _Known({"a.py": 2, "b.py": 1}, revision=2)
+    again = compare(listing, after, before=found.settled(after, updates=1))
     assert [file.path.text for file in again.changed] == ["b.py"]
+
+
+def test_before_anything_was_offered_nothing_is_known() -> None:
+    nothing = Comparison().known
+    assert (len(nothing), [*nothing], nothing.revision) == (0, [], 0)
+    assert nothing.get(RelPath("a.py")) is None

@@ -1,0 +1,1 @@
+"""What calls may lead to, as far as names tell."""
