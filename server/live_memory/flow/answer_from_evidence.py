@@ -3,14 +3,31 @@
 The index says where to look; what is said comes from bytes read now, and from nothing else.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from types import MappingProxyType
 
 from live_memory.core.asking.answer import Answer, Mode, Question
-from live_memory.core.evidence.composition import Composed, compose, nothing, opening
-from live_memory.core.evidence.finding import Finding, Saying, say, say_uses, say_way, subjects
+from live_memory.core.evidence.composition import (
+    Composed,
+    compose,
+    nothing,
+    opening,
+    stretches_for,
+    stretches_of,
+)
+from live_memory.core.evidence.finding import (
+    Finding,
+    Saying,
+    attributed,
+    places_of_use,
+    say,
+    say_uses,
+    say_way,
+    subjects,
+    tables,
+)
 from live_memory.core.evidence.head_start import (
     HeadStart,
     Viewed,
@@ -20,10 +37,22 @@ from live_memory.core.evidence.head_start import (
     whole_definition,
 )
 from live_memory.core.evidence.head_start import compose as show
-from live_memory.core.evidence.places import Definition, DefinitionKind, Evidence, Place, Terms
-from live_memory.core.evidence.question import asked_for_a_way, asked_for_uses, terms_of
+from live_memory.core.evidence.places import (
+    Definition,
+    DefinitionKind,
+    Evidence,
+    Place,
+    RankedUnit,
+    Terms,
+)
+from live_memory.core.evidence.question import (
+    asked_for_a_way,
+    asked_for_uses,
+    hyphenated,
+    terms_of,
+)
 from live_memory.core.evidence.ranking import is_test
-from live_memory.core.evidence.snippets import key_lines
+from live_memory.core.evidence.snippets import key_lines, line_worth
 from live_memory.core.evidence.support import Standing, explain, support
 from live_memory.core.evidence.uses import (
     in_reading_order,
@@ -65,7 +94,7 @@ async def answer_from_evidence(
     The caller has brought the index up to date; a file that changed since is indexed again here.
     """
     terms = replace(terms_of(question.text), edited=edited)
-    evidence = await desk.look_up(terms, limit=_MOST_FILES)
+    evidence = attributed(await desk.look_up(terms, limit=_MOST_FILES))
     composed = await _composed(question, terms, evidence, desk)
     used = {citation.path for citation in composed.citations}
     return Answer(
@@ -114,39 +143,55 @@ async def _composed(question: Question, terms: Terms, evidence: Evidence, desk: 
     if steps:
         saying = say_way(steps, evidence.files)
         on_it = unique(step.use.within for step in steps if step.use.within)
-        return compose(saying, on_it, evidence, found, budget=question.budget)
+        stretches = stretches_for(on_it, evidence)
+        return compose(saying, stretches, evidence, found, budget=question.budget)
     name = asked_for_uses(question.text)
     defined = await desk.definitions(name) if name else ()
     if name and defined:
-        saying = await _uses(base_name(name), defined, evidence, desk)
-        return compose(saying, defined, evidence, found, budget=question.budget)
-    chosen = subjects(evidence, terms.names)
+        saying, shown = await _uses(base_name(name), defined, evidence, desk)
+        stretches = stretches_of(shown, evidence)
+        return compose(saying, stretches, evidence, found, budget=question.budget, is_all=True)
+    chosen = subjects(evidence, terms.names, hyphenated(question.text))
     if not chosen or found.standing is Standing.NONE:
         return nothing(evidence, found)
-    saying = await _finding(chosen, evidence, desk)
-    return compose(saying, chosen, evidence, found, budget=question.budget)
+    related = await _related(chosen[0], evidence, desk)
+    await desk.open(definition.place.path for definition in related)
+    related = [other for other in _there(related, evidence) if other not in chosen][:_MOST_RELATED]
+    stretches = [*stretches_of(tables(related), evidence), *stretches_for(chosen, evidence)]
+    saying = await _finding(chosen, related, evidence, desk, besides=opening(stretches))
+    return compose(saying, stretches, evidence, found, budget=question.budget)
 
 
-async def _uses(name: str, defined: Sequence[Definition], evidence: Evidence, desk: Desk) -> Saying:
+async def _uses(
+    name: str, defined: Sequence[Definition], evidence: Evidence, desk: Desk
+) -> tuple[Saying, Sequence[RankedUnit]]:
     near = [*(d.place.path for d in defined), *(file.path for file in evidence.best)]
     places = in_reading_order(await desk.index.references(name), near, defined)
     paths = [*(d.place.path for d in defined[:_MOST_NAMESAKES]), *(p.path for p in places)]
     await desk.open([path for path in unique(paths) if path not in evidence.files][:_MOST_OPENED])
     uses = uses_of(name, places, evidence.files)
     unopened = sum(place.path not in evidence.files for place in places)
-    return say_uses(name, _there(defined, evidence), uses, evidence.files, unopened=unopened)
+    there = _there(defined, evidence)
+    saying = say_uses(name, there, uses, evidence.files, unopened=unopened)
+    return saying, places_of_use(there, uses)
 
 
-async def _finding(chosen: Sequence[Definition], evidence: Evidence, desk: Desk) -> Saying:
+async def _finding(
+    chosen: Sequence[Definition],
+    related: Sequence[Definition],
+    evidence: Evidence,
+    desk: Desk,
+    *,
+    besides: Collection[tuple[RelPath, int]],
+) -> Saying:
     lead = chosen[0]
     places = await _calls_of(lead, evidence, desk)
-    related = await _related(lead, evidence, desk)
-    await desk.open([*(place.path for place in places), *(d.place.path for d in related)])
+    await desk.open(place.path for place in places)
     uses = uses_of(base_name(lead.name), places, evidence.files)
     callers = [use for use in uses if use.within != lead and not use.is_import]
-    others = [other for other in _there(related, evidence) if other not in chosen]
-    finding = Finding(chosen, callers[:_MOST_CALLERS], others[:_MOST_RELATED])
-    return say(finding, evidence, besides=opening(chosen, evidence))
+    callers.sort(key=lambda use: use.is_test)
+    finding = Finding(chosen, callers[:_MOST_CALLERS], related)
+    return say(finding, evidence, besides=besides)
 
 
 def _there(definitions: Sequence[Definition], evidence: Evidence) -> list[Definition]:
@@ -158,7 +203,8 @@ def _there(definitions: Sequence[Definition], evidence: Evidence) -> list[Defini
 
 async def _calls_of(lead: Definition, evidence: Evidence, desk: Desk) -> Sequence[Place]:
     name = base_name(lead.name)
-    namesakes = await desk.definitions(name)
+    is_defined = lead in evidence.files[lead.place.path].outline
+    namesakes = await desk.definitions(name) if is_defined else ()
     if not 1 <= len(namesakes) <= _MOST_NAMESAKES:
         return ()
     near = [lead.place.path, *(file.path for file in evidence.best)]
@@ -169,14 +215,17 @@ async def _calls_of(lead: Definition, evidence: Evidence, desk: Desk) -> Sequenc
 async def _related(lead: Definition, evidence: Evidence, desk: Desk) -> Sequence[Definition]:
     """What the lead's most telling lines use, where only one place defines it."""
     file = evidence.files[lead.place.path]
-    numbers = key_lines(file, lead, evidence.candidates.worth, most=_LINES_FOLLOWED)
+    worth = evidence.candidates.worth
+    numbers = key_lines(file, lead, worth, most=_LINES_FOLLOWED) or (lead.place.start,)
     names = unique(names_on([file.lines[number - 1] for number in numbers]))
     found: list[Definition] = []
     for name, is_own in names[:_MOST_NAMES_FOLLOWED]:
         here = await desk.definitions(name)
         if len(here) == 1 and name != base_name(lead.name):
             is_near = is_own or here[0].place.path == lead.place.path
-            found += [other for other in here if is_near and _may_follow(lead, other)]
+            found += [other for other in here if is_near and _may_follow(lead, other, worth)]
+    if lead.kind is DefinitionKind.VALUE:
+        found.sort(key=lambda other: -line_worth(base_name(other.name), worth))
     return found
 
 
@@ -194,7 +243,9 @@ async def _used_by(
     return tuple(found)
 
 
-def _may_follow(lead: Definition, other: Definition) -> bool:
+def _may_follow(lead: Definition, other: Definition, worth: Mapping[str, float]) -> bool:
     """Whether a name on a line of `lead` is worth following to that definition."""
-    is_telling = other.kind is not DefinitionKind.VALUE or base_name(other.name).isupper()
+    name = base_name(other.name)
+    is_asked_for = lead.kind is DefinitionKind.VALUE and line_worth(name, worth) > 0
+    is_telling = other.kind is not DefinitionKind.VALUE or name.isupper() or is_asked_for
     return is_telling and is_test(other.place.path) == is_test(lead.place.path)

@@ -1,6 +1,6 @@
 """The answer without a model: a finding in words, then the places that show it."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from live_memory.core.asking.answer import Budget, Citation, CitationStatus, Grounding
@@ -15,7 +15,9 @@ from live_memory.core.evidence.places import (
 from live_memory.core.evidence.snippets import (
     Stretch,
     is_only_imports,
+    is_text,
     line_worth,
+    says_something,
     shown,
     written,
 )
@@ -23,7 +25,7 @@ from live_memory.core.evidence.support import Standing, Support
 from live_memory.core.evidence.words import base_name, unique
 from live_memory.core.values import RelPath
 
-__all__ = ["Composed", "compose", "nothing", "opening"]
+__all__ = ["Composed", "compose", "nothing", "opening", "stretches_for", "stretches_of"]
 
 # Measured on code and English by four tokenizers: 2.6 to 3.1.
 _CHARACTERS_A_TOKEN = 2.8
@@ -65,37 +67,68 @@ def nothing(evidence: Evidence, support: Support) -> Composed:
     return Composed(said, cited, Grounding.UNGROUNDED)
 
 
-def opening(subjects: Sequence[Definition], evidence: Evidence) -> frozenset[tuple[RelPath, int]]:
+def stretches_for(subjects: Sequence[Definition], evidence: Evidence) -> list[Stretch]:
+    """What may be shown: the subject of the finding, then the best files, then the others; what
+    only tells comes last.
+    """
+    files, worth = evidence.files, evidence.candidates.worth
+    lead = [unit for unit in evidence.units if unit.definition in subjects[:1]][:_LEAD_SNIPPETS]
+    first = {file.path for file in evidence.best[:_FILES_FIRST]}
+    units = sorted(evidence.units, key=lambda unit: unit.place.path not in first)
+    units.sort(key=lambda unit: is_text(files[unit.place.path], unit, worth))
+    return stretches_of(unique([*lead, *units]), evidence)
+
+
+def stretches_of(units: Iterable[RankedUnit], evidence: Evidence) -> list[Stretch]:
+    """The lines to show of these, where they say something."""
+    worth = evidence.candidates.worth
+    found = []
+    for unit in units:
+        file = evidence.files[unit.place.path]
+        numbers = shown(file, unit, worth, most=_SNIPPET_LINES)
+        stretch = Stretch(file, numbers, (unit.definition,) if unit.definition else ())
+        if not is_only_imports(file, unit) and says_something(stretch, worth):
+            found.append(stretch)
+    return found
+
+
+def opening(stretches: Sequence[Stretch]) -> frozenset[tuple[RelPath, int]]:
     """The lines that are shown first, right below the finding."""
-    first = [*_stretches(subjects, evidence)][:_OPENING_SNIPPETS]
+    first = stretches[:_OPENING_SNIPPETS]
     return frozenset((stretch.file.path, n) for stretch in first for n in stretch.numbers)
 
 
 def compose(
     saying: Saying,
-    subjects: Sequence[Definition],
+    stretches: Sequence[Stretch],
     evidence: Evidence,
     support: Support,
     *,
     budget: Budget,
+    is_all: bool = False,
 ) -> Composed:
     """Put finding, snippets and further places together within the budget.
 
-    The list of sources comes on top, as it does on what a model may write.
+    The list of sources comes on top, as it does on what a model may write. Where the stretches are
+    all there is to say, nothing further is named.
     """
     parts = [*_reservations(support), saying.text]
     room = int(budget.answer_tokens * _CHARACTERS_A_TOKEN) - _length(parts)
-    snippets = _chosen(subjects, evidence, room - _NAMES_ROOM, {p.path for p in saying.places})
+    ranked = [] if is_all else _best_of_each(evidence)
+    known = {place.path for place in saying.places}
+    owed = {u.place.path: len(_seen(u)) + 2 for u in ranked if u.place.path not in known}
+    room -= 0 if is_all else _NAMES_ROOM
+    snippets = _fitting(stretches, evidence, room - sum(owed.values()), owed)
     parts += [written(stretch, evidence.candidates.worth) for stretch in snippets]
     places = [*saying.places, *(stretch.place for stretch in snippets)]
     open_already = {place.path for place in places}
-    further = [unit for unit in _best_of_each(evidence) if unit.place.path not in open_already]
+    further = [unit for unit in ranked if unit.place.path not in open_already]
     further = further[: max(0, _MOST_FILES - len(open_already))]
     tail = ["See also: " + "; ".join(map(_seen, further))] if further else []
     places += [unit.place for unit in further]
     tail = [*_clipped(places, evidence), *tail]
     room = int(budget.answer_tokens * _CHARACTERS_A_TOKEN) - _length([*parts, *tail])
-    names = _names("\n".join(parts), evidence, room)
+    names = [] if is_all else _names("\n".join(parts), evidence, room)
     is_whole = support.standing is Standing.ENOUGH and not support.unknown
     grounding = Grounding.VERIFIED if is_whole else Grounding.PARTIAL
     text = "\n\n".join([*parts, *names, *tail])
@@ -111,16 +144,13 @@ def _reservations(support: Support) -> list[str]:
     return []
 
 
-def _chosen(
-    subjects: Sequence[Definition], evidence: Evidence, room: int, known: Collection[RelPath]
+def _fitting(
+    stretches: Iterable[Stretch], evidence: Evidence, room: int, owed: dict[RelPath, int]
 ) -> list[Stretch]:
-    """The snippets there is room for beside a word on each further file."""
+    """Those there is room for, neighbours as one; to show a file saves the word `owed` to it."""
     worth = evidence.candidates.worth
-    owed = {unit.place.path: len(_seen(unit)) + 2 for unit in _best_of_each(evidence)}
-    owed = {path: size for path, size in owed.items() if path not in known}
-    room -= sum(owed.values())
     chosen: list[Stretch] = []
-    for stretch in _stretches(subjects, evidence):
+    for stretch in stretches:
         near = next((other for other in chosen if other.is_near(stretch, within=_GAP)), None)
         if near is None and len(chosen) >= _MOST_SNIPPETS:
             continue
@@ -133,18 +163,6 @@ def _chosen(
             chosen = [new if other is near else other for other in chosen]
             chosen += [] if near else [new]
     return chosen
-
-
-def _stretches(subjects: Sequence[Definition], evidence: Evidence) -> Iterator[Stretch]:
-    """What may be shown: the subject of the finding, then the best files, then the others."""
-    lead = [unit for unit in evidence.units if unit.definition in subjects[:1]][:_LEAD_SNIPPETS]
-    first = {file.path for file in evidence.best[:_FILES_FIRST]}
-    units = sorted(evidence.units, key=lambda unit: unit.place.path not in first)
-    for unit in dict.fromkeys([*lead, *units]):
-        file = evidence.files[unit.place.path]
-        if not is_only_imports(file, unit):
-            numbers = shown(file, unit, evidence.candidates.worth, most=_SNIPPET_LINES)
-            yield Stretch(file, numbers, (unit.definition,) if unit.definition else ())
 
 
 def _names(said: str, evidence: Evidence, room: int) -> list[str]:

@@ -1,11 +1,18 @@
-"""What the authors say: docstrings and comments, told apart from the lines that do something."""
+"""What the authors say: docstrings, comments and texts, told apart from lines that do something."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from live_memory.core.evidence.places import Definition
 
-__all__ = ["doc_of", "first_sentence", "spoken_lines"]
+__all__ = [
+    "doc_of",
+    "first_sentence",
+    "silent_lines",
+    "spoken_lines",
+    "telling_sentence",
+    "told_lines",
+]
 
 _QUOTES = re.compile(r"^\s*[rRbBuUfF]?(\"\"\"|''')")
 _QUOTE_END = {quote: re.compile(quote) for quote in ('"""', "'''")}
@@ -13,30 +20,79 @@ _COMMENT = re.compile(
     r"^\s*(?:#(?!\s*(?:define|include|if|ifn?def|else|endif)\b)#*!?|///?!?|/\*+|\*+/|\*(?=\s|$)|--|;+)\s?"
 )
 _BLOCK_END = re.compile(r"\*/\s*$")
-_DECORATION = re.compile(r"^\s*(?:@|#\[|\[[A-Z])")
+_DECORATION = re.compile(r"^\s*(?:@|#\[|\[[A-Z]|template\s*<)")
 # Where prose about parameters, examples or versions begins.
 _TAG = re.compile(
-    r"^(?:@\w+|:(?:param|arg|keyword|returns?|rtype|type|raises?|var|ivar|cvar)\b|"
-    r"\.\. |>>>|---|===|"
+    r"^(?:[@\\](?!brief\b)\w+|:(?:param|arg|keyword|returns?|rtype|type|raises?|var|ivar|cvar)\b|"
+    r"<(?:param|typeparam|returns|exception|example|pre|code)\b|- [Pp]arameters?\b|```|"
+    r"\.\. |>>>|---|===|#+ |"
     r"(?:Args|Arguments|Parameters|Returns|Raises|Yields|Examples?|Notes?|See Also)\b:?\s*$)"
 )
 _SENTENCE = re.compile(r"(.+?(?<!e\.g)(?<!i\.e)(?<!etc)(?<!vs)[.!?])(?=\s+\W?[A-Z0-9]|\s*$)")
-_ROLE = re.compile(r":\w+(?::\w+)?:`[~!]?([^`<]+?)(?:\s*<[^>`]*>)?`")
-_MOST_LINES = 8
-_LONGEST = 220
+_ITEM = re.compile(r"(?:[*+-]|\d+[.)])\s")
+_NO_PROSE = re.compile(r"[{};]|&#|^\W*$")
+_MOST_LINES, _MOST_READ = 8, 400
+_LONGEST, _MOST_CHARACTERS = 220, 8_000
+# What a sentence beyond the first must hold of a question to be worth its room.
+_TELLING_SHARE = 0.25
+# Markup of the languages' documentation, and what is left of it.
+_MARKUP: Sequence[tuple[re.Pattern[str], str]] = (
+    (re.compile(r"\{@(?:code|literal|value)\s+([^{}]*)\}"), r"`\1`"),
+    (re.compile(r"\{@link(?:plain)?\s+[^\s{}]+\s+([^{}]+)\}"), r"\1"),
+    (re.compile(r"\{@\w+\s*#?([^{}]*)\}"), r"`\1`"),
+    (re.compile(r"<see(?:also)?\s+\w+=\"(?:\w:)?([^\"]*)\"\s*/>"), r"`\1`"),
+    (re.compile(r"<(?:paramref|typeparamref)\s+name=\"([^\"]*)\"\s*/>"), r"`\1`"),
+    (re.compile(r"</?(?:code|c|tt)>"), "`"),
+    (re.compile(r"</?[a-z][a-z0-9]*(?:\s[^<>]*)?/?>"), " "),
+    (re.compile(r"\[([^\[\]]+)\](?:\([^()\s]*\)|\[[^\[\]]*\])"), r"\1"),
+    (re.compile(r"\[(`[^`]+`)\]"), r"\1"),
+    (re.compile(r"[@\\]brief\s+"), ""),
+    (re.compile(r"[@\\](?:c|p|a|ref)\s+([\w:.]+)"), r"`\1`"),
+    (re.compile(r":\w+(?::\w+)?:`[~!]?([^`<]+?)(?:\s*<[^>`]*>)?`"), r"`\1`"),
+    (re.compile("``"), "`"),
+    (re.compile("&lt;"), "<"),
+    (re.compile("&gt;"), ">"),
+    (re.compile("&amp;"), "&"),
+)
+# Five words of prose in a row; a program seldom has as many on three lines close together.
+_PROSE = re.compile(r"(?:\b[A-Za-z][a-z'’-]*[,.;:!?]?[\"')]?\s+){4}[\"'(]?[A-Za-z][a-z]")
+_DOES = re.compile(r"\w[(\[](?!s\))|[{;=]\s*$|^\s*(?:[\])}]+[;,)]*|return\b.*|end)\s*$")
+_LONGEST_LINE = 1_000  # longer ones are data
+_PROSE_WORDS, _PROSE_LINES, _PROSE_GAP = 4, 3, 2
 
 
 def doc_of(lines: Sequence[str], definition: Definition) -> str | None:
     """The first paragraph of a definition's docstring, or of the comment above; else nothing."""
-    return _docstring(lines, definition) or _comment_above(lines, definition.place.start - 2)
+    said: list[str] = []
+    for text in _documentation(lines, definition):
+        if (not text and said) or _TAG.match(text) or len(said) == _MOST_LINES:
+            break
+        said += [text] if text else []
+    return " ".join(said) or None
 
 
 def first_sentence(text: str) -> str:
     """Up to the first full stop, on one line, without markup."""
-    flat = _ROLE.sub(r"`\1`", " ".join(text.split())).replace("``", "`")
-    found = _SENTENCE.match(flat)
-    sentence = found.group(1) if found else flat
-    return sentence if len(sentence) <= _LONGEST else f"{sentence[:_LONGEST].rstrip()}…"
+    return _bounded(next(_sentences(text), ""))
+
+
+def telling_sentence(
+    lines: Sequence[str], definition: Definition, worth: Callable[[str], float], *, all_worth: float
+) -> str | None:
+    """The sentence of the documentation that holds most of a question, if that is not the first."""
+    rows = []
+    for text in _documentation(lines, definition):
+        if _TAG.match(text):
+            break
+        rows.append("\n" if not text else f"\n{text}" if _ITEM.match(text) else text)
+    said = [s for part in " ".join(rows).split("\n") for s in _sentences(part)]
+    further = [s for s in said[1:] if not _ITEM.match(s) and not _NO_PROSE.search(s)]
+    if not further:
+        return None
+    best = max(further, key=worth)
+    value = worth(best)
+    is_telling = value > worth(said[0]) and value >= _TELLING_SHARE * all_worth
+    return _bounded(best) if is_telling else None
 
 
 def spoken_lines(lines: Sequence[str], first: int, last: int) -> frozenset[int]:
@@ -62,7 +118,44 @@ def spoken_lines(lines: Sequence[str], first: int, last: int) -> frozenset[int]:
     return frozenset(found)
 
 
-def _docstring(lines: Sequence[str], definition: Definition) -> str | None:
+def told_lines(
+    lines: Sequence[str], first: int, last: int, *, spoken: Collection[int]
+) -> frozenset[int]:
+    """The lines of texts in strings, as help and templates have them; those `spoken` are not."""
+    found: set[int] = set()
+    prose: list[int] = []
+    for number in range(first, min(last, len(lines)) + 1):
+        line = lines[number - 1]
+        is_long = len(line) <= _LONGEST_LINE and line.strip().count(" ") >= _PROSE_WORDS
+        if not is_long or number in spoken or not _PROSE.search(line) or _DOES.search(line):
+            continue
+        if prose and number - prose[-1] > _PROSE_GAP + 1:
+            found.update(_text(lines, prose))
+            prose = []
+        prose.append(number)
+    found.update(_text(lines, prose))
+    return frozenset(found)
+
+
+def silent_lines(lines: Sequence[str], first: int, last: int) -> frozenset[int]:
+    """All that is spoken or told; `first` should be where a definition begins."""
+    spoken = spoken_lines(lines, first, last)
+    return spoken | told_lines(lines, first, last, spoken=spoken)
+
+
+def _text(lines: Sequence[str], prose: Sequence[int]) -> Iterator[int]:
+    """The lines of a text that has these lines of prose; few are none."""
+    if len(prose) >= _PROSE_LINES:
+        between = range(prose[0], prose[-1] + 1)
+        yield from (number for number in between if not _DOES.search(lines[number - 1]))
+
+
+def _documentation(lines: Sequence[str], definition: Definition) -> Sequence[str]:
+    """The lines of the docstring, or else of the comment above, without what marks them as such."""
+    return _docstring(lines, definition) or _comment_above(lines, definition.place.start - 2)
+
+
+def _docstring(lines: Sequence[str], definition: Definition) -> list[str] | None:
     first, last = definition.place.start, min(definition.place.end, definition.place.start + 15)
     for at in range(first, min(last, len(lines))):
         opened = _QUOTES.match(lines[at])
@@ -73,33 +166,42 @@ def _docstring(lines: Sequence[str], definition: Definition) -> str | None:
     return None
 
 
-def _until(lines: Sequence[str], at: int, opened: re.Match[str]) -> str | None:
-    rest = [lines[at][opened.end() :], *lines[at + 1 : at + _MOST_LINES]]
+def _until(lines: Sequence[str], at: int, opened: re.Match[str]) -> list[str]:
+    rest = [lines[at][opened.end() :], *lines[at + 1 : at + _MOST_READ]]
     said: list[str] = []
     for line in rest:
         text, quotes, _ = line.partition(opened.group(1))
-        if (not text.strip() and said) or _TAG.match(text.strip()):
-            break
-        if text.strip():
-            said.append(text.strip())
+        said.append(text.strip())
         if quotes:
             break
-    return " ".join(said) or None
+    return said
 
 
-def _comment_above(lines: Sequence[str], at: int) -> str | None:
+def _comment_above(lines: Sequence[str], at: int) -> list[str]:
     while at >= 0 and _DECORATION.match(lines[at]):
         at -= 1
     if at > 0 and not lines[at].strip() and _BLOCK_END.search(lines[at - 1]):
         at -= 1
     said: list[str] = []
-    while at >= 0 and _COMMENT.match(lines[at]):
-        said.append(_BLOCK_END.sub("", _COMMENT.sub("", lines[at], count=1)).strip())
+    while at >= 0 and len(said) < _MOST_READ and _COMMENT.match(lines[at]):
+        text = _BLOCK_END.sub("", _COMMENT.sub("", lines[at], count=1)).strip()
+        said.append(text if any(c.isalnum() for c in text) else "")
         at -= 1
-    kept: list[str] = []
-    for text in reversed(said):
-        if (not text and kept) or _TAG.match(text):
-            break
-        if text and any(c.isalnum() for c in text):
-            kept.append(text)
-    return " ".join(kept[:_MOST_LINES]) or None
+    return said[::-1]
+
+
+def _sentences(text: str) -> Iterator[str]:
+    """The sentences of a text, on one line each, without markup."""
+    text = text[:_MOST_CHARACTERS]
+    for pattern, instead in _MARKUP:
+        text = pattern.sub(instead, text)
+    rest = " ".join(text.split())
+    while rest:
+        found = _SENTENCE.match(rest)
+        sentence = found.group(1) if found else rest
+        yield sentence
+        rest = rest[len(sentence) :].lstrip()
+
+
+def _bounded(sentence: str) -> str:
+    return sentence if len(sentence) <= _LONGEST else f"{sentence[:_LONGEST].rstrip()}…"

@@ -15,7 +15,7 @@ from live_memory.core.evidence.words import (
     unique,
 )
 
-__all__ = ["asked_for_a_way", "asked_for_uses", "terms_of"]
+__all__ = ["asked_for_a_way", "asked_for_uses", "hyphenated", "joined_forms", "terms_of"]
 
 # Words of English and words for asking about code: they are everywhere and point nowhere.
 _ENGLISH = """
@@ -40,11 +40,12 @@ _STOPWORDS = frozenset(stem(word) for word in (_ENGLISH + _ASKING).split())
 
 _QUOTED = re.compile(r"`([^`\n]{2,80})`|\"([^\"\n]{2,80})\"|(?<!\w)'([^'\n]{2,80})'(?!\w)")
 _DOTTED = re.compile(r"\b[A-Za-z_$][\w$]+(?:(?:\.|::|#)[A-Za-z_$][\w$]+)+|\b[a-z]\.[A-Z]\w+")
+_HYPHENATED = re.compile(r"(?<![\w/.-])[A-Za-z]\w+(?:-[A-Za-z]\w+)+(?![\w/-])")
 _PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)+|\b[\w-]+\.(?:[a-z]{1,4}|toml|yaml|json|lock)\b")
 _NAME = r"[`'\"]?(?P<name>[A-Za-z_$][\w$.:]*\w)(?:\(\))?[`'\"]?"
 _ASKS_FOR_USES = (
     re.compile(
-        rf"\b(?:what|who|which|where)\b.{{0,40}}\b(?:calls?|invokes?|uses|imports?)\s+{_NAME}",
+        rf"\b(?:what|who|which|where)\b(?:(?!\b(?:happens?|when|if)\b).){{0,40}}\b(?:calls?|invokes?|uses|imports?)\s+{_NAME}",
         re.IGNORECASE,
     ),
     re.compile(
@@ -113,6 +114,22 @@ def _words(text: str) -> Iterator[str]:
     for token in tokens(text):
         if token not in _STOPWORDS and len(token) > 1:
             yield token
+    yield from joined_forms(text)
+
+
+def hyphenated(text: str) -> tuple[str, ...]:
+    """The names that a text joins by hyphens, as settings, flags and headers are called."""
+    return unique(_HYPHENATED.findall(text))
+
+
+def joined_forms(text: str) -> tuple[str, ...]:
+    """How code writes the hyphenated names of a text: `max-size` is `max_size` and `maxSize`."""
+    return unique(
+        form
+        for name in hyphenated(text)
+        for joint in ("_", "")
+        for form in tokens(name.replace("-", joint))[:1]
+    )
 
 
 def _names(question: str) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """From words to places: what a unit is worth to a question, and which file that makes best."""
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -36,7 +37,12 @@ _TEST_FACTOR, _PROSE_FACTOR = 0.6, 0.5
 _BASENAME_BONUS = 0.15
 # What the only definition of a name of the question adds, as a share of the best unit's score.
 NAME_SHARE = 0.75
-_TEST_FOLDERS = frozenset(("test", "tests", "testing", "__tests__", "spec", "testdata"))
+_TEST_FOLDERS = frozenset(
+    ("test", "tests", "testing", "__tests__", "spec", "testdata", "benchmarks")
+)
+# `Shop.Tests/`, `gson-test/`; `CartTest.java`, `CartTests.swift`, `CartSpec.kt`
+_FOLDER_WORDS = re.compile(r"[a-z_]+").findall
+_TEST_FILE = re.compile(r"[a-z](?:Tests?|Spec)\.\w+$")
 _TEST_WORDS = frozenset(tokens("test tests testing fixture pytest unittest parametrize mock"))
 
 
@@ -101,9 +107,10 @@ def is_test(path: RelPath) -> bool:
     *folders, name = path.text.lower().split("/")
     stem = name.partition(".")[0]
     return (
-        not _TEST_FOLDERS.isdisjoint(folders)
+        any(not _TEST_FOLDERS.isdisjoint(_FOLDER_WORDS(folder)) for folder in folders)
         or stem.startswith(("test_", "conftest"))
         or stem.endswith(("_test", "_spec"))
+        or _TEST_FILE.search(path.name) is not None
         or ".test." in name
         or ".spec." in name
     )

@@ -38,6 +38,11 @@ _KEYWORD = (
     r"using|lock|synchronized|assert|sizeof|typeof|delete|and|or|not|in|elif|elsif|unless|until|raise|"
     r"import|package|from|go|defer|var|let|print|echo|goto|select|as|is|the|a)"
 )
+# What a declaration begins with is not what it declares.
+_NO_NAME = (
+    r"(?!(?:inline|static|const|constexpr|volatile|unsigned|signed|struct|enum|union|void|int|long|short|"
+    r"char|bool|float|double|size_t|auto|extern|register|mut|readonly|final|fn|def|class|function)\b)"
+)
 _CODE = (
     _shape(
         _C,
@@ -71,7 +76,9 @@ _CODE = (
         r"(?P<name>[#A-Za-z_$][\w$]*)\s*\([^;]*\)\s*\{$",
     ),
     _shape(
-        _V, r"^(?:#\s*define|(?:export\s+)?(?:const|var|let|static|val))\s+(?P<name>[A-Za-z_]\w*)"
+        _V,
+        r"^(?:#\s*define|(?:export\s+)?(?:const|var|let|static|val))\s+"
+        rf"{_NO_NAME}(?P<name>[A-Za-z_]\w*)",
     ),
     _shape(_V, r"^(?P<name>[A-Za-z_]\w*)\s*(?::\s*[\w\[\]., |\"']+)?\s*=(?!=)"),
 )
@@ -128,7 +135,8 @@ _KINDS: Mapping[str, FileKind] = {
     **dict.fromkeys((".json", ".jsonc", ".json5", ".lock"), "json"),
     **dict.fromkeys((".txt", ".csv", ".tsv", ".po", ".pot", ".log", ".tex", ".diff"), "text"),
     **dict.fromkeys((".html", ".htm", ".xml", ".svg", ".css", ".scss", ".less"), "text"),
-    **dict.fromkeys((".inc", ".patch", ".ipynb"), "text"),
+    **dict.fromkeys((".inc", ".patch", ".ipynb", ".help", ".man"), "text"),
+    **dict.fromkeys((f".{section}" for section in range(1, 10)), "text"),  # manual pages
 }
 _NAMED: Mapping[str, FileKind] = {
     **dict.fromkeys(("Makefile", "GNUmakefile", "makefile", "Justfile"), "make"),

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from live_memory.core.evidence.docs import spoken_lines
+from live_memory.core.evidence.docs import silent_lines, spoken_lines, told_lines
 from live_memory.core.evidence.outline import head_end, indent_of
 from live_memory.core.evidence.places import (
     Definition,
@@ -13,24 +13,32 @@ from live_memory.core.evidence.places import (
     Place,
     RankedUnit,
 )
-from live_memory.core.evidence.uses import is_import
+from live_memory.core.evidence.shapes import is_code
+from live_memory.core.evidence.uses import import_lines, is_import
 from live_memory.core.evidence.words import base_name, tokens, unique
 
 __all__ = [
     "Stretch",
     "excerpt",
     "is_only_imports",
+    "is_text",
     "key_lines",
     "line_worth",
     "quoted",
+    "says_something",
     "shown",
     "written",
 ]
 
 # Lines that say nothing of what happens.
-_SILENT = re.compile(r"^\s*(?:@|import\b|from\b.*\bimport\b|[\])}\s;,]*$)")
+_SILENT = re.compile(r"^\s*(?:@|import\b|from\b.*\bimport\b|[\])};,][\])}\s;,]*$|$)")
+# Sentences in strings: messages, errors, help.
+_MESSAGE = re.compile(r"\"(?:[^\"\\\s]+ ){3}(?:[^\"\\]|\\.)*\"|'(?:[^'\\\s]+ ){3}(?:[^'\\]|\\.)*'")
+_CLOSING = re.compile(r"^(?:[\])}\s;,]|end\b|fi\b|esac\b|done\b)*$")
+_WORD = re.compile(r"[^\W\d_]{2,}")
 _LINT = re.compile(r"\s*(?:#\s*(?:type:|noqa|pragma|pylint)|//\s*(?:nolint|eslint)).*$")
 _LONGEST_QUOTE = 150
+_A_TAIL = 2  # words of a line that only hands on a result
 _LEFT_OUT = "…"
 # A snippet of a class no longer than this says nothing of what the class does.
 _HEAD_LINES, _MOST_MEMBERS = 3, 10
@@ -77,13 +85,14 @@ def key_lines(
 ) -> tuple[int, ...]:
     """The numbers of the lines of a definition's body worth most to the question, in order.
 
-    Lines `besides` which they are chosen were said already.
+    Lines `besides` which they are chosen were said already. What is told in a string of several
+    words is worth nothing: it repeats the question, while the line beside it does something.
     """
     place = definition.place
     first = head_end(file.lines, place.start - 1) + 1
-    silent = spoken_lines(file.lines, place.start, place.end).union(besides)
+    silent = silent_lines(file.lines, place.start, place.end).union(besides)
     valued = [
-        (line_worth(file.lines[number - 1], worth), number)
+        (line_worth(_MESSAGE.sub('""', file.lines[number - 1]), worth), number)
         for number in range(first, min(place.end, len(file.lines)) + 1)
         if number not in silent and not _SILENT.match(file.lines[number - 1])
     ]
@@ -109,22 +118,46 @@ def shown(
     what the authors say, which repeats the question's words and not what happens.
     """
     start, end = _trimmed(file.lines, unit.place)
-    above = unit.definition.place.start if unit.definition else start
-    spoken = spoken_lines(file.lines, min(above, start), end)
+    spoken, told = _said(file, unit)
     telling = [n for n in range(start, end + 1) if file.lines[n - 1].strip()]
-    telling = [n for n in telling if n not in spoken] or telling or [start]
+    silent = spoken if told and _mostly(told, file, unit, worth) else spoken | told
+    telling = [n for n in telling if n not in silent] or telling or [start]
     values = [line_worth(file.lines[number - 1], worth) for number in telling]
     sums = [sum(values[at : at + most]) for at in range(max(1, len(values) - most + 1))]
     at = max(range(len(sums)), key=lambda index: (sums[index], -index))
-    return tuple(telling[at : at + most])
+    chosen = telling[at : at + most]
+    while len(chosen) > 1 and _CLOSING.match(file.lines[chosen[0] - 1]):
+        del chosen[0]
+    indent = indent_of(file.lines[chosen[0] - 1])
+    while len(chosen) > 1 and _closes_more(file.lines[chosen[-1] - 1], indent):
+        del chosen[-1]
+    return tuple(chosen)
+
+
+def is_text(file: OpenedFile, unit: RankedUnit, worth: Mapping[str, float]) -> bool:
+    """Whether a unit of a program holds the question's words in the text of a string."""
+    start, end = unit.place.start, unit.place.end
+    if not is_code(file.path) or not told_lines(file.lines, start, end, spoken=()):
+        return False
+    _, told = _said(file, unit)
+    return bool(told) and _mostly(told, file, unit, worth)
+
+
+def says_something(stretch: Stretch, worth: Mapping[str, float]) -> bool:
+    """Whether there is more on its lines than what ends a block."""
+    rows = [stretch.file.lines[number - 1] for number in stretch.numbers]
+    rows = [row for row in rows if not _CLOSING.match(row)]
+    if len(rows) > 1 or any(owner.place.start in stretch.numbers for owner in stretch.owners):
+        return bool(rows)
+    return any(line_worth(row, worth) > 0 or len(_WORD.findall(row)) > _A_TAIL for row in rows)
 
 
 def is_only_imports(file: OpenedFile, unit: RankedUnit) -> bool:
     """Whether nothing stands there but what is brought in from elsewhere, and comments."""
-    if unit.definition is not None:
+    if unit.definition is not None and not is_import(unit.definition.signature):
         return False
     first, last = unit.place.start, min(unit.place.end, len(file.lines))
-    brought, said = _import_lines(file.lines, last), spoken_lines(file.lines, first, last)
+    brought, said = import_lines(file.lines, last), spoken_lines(file.lines, first, last)
     telling = [n for n in range(first, last + 1) if file.lines[n - 1].strip() and n not in said]
     return bool(telling) and brought.issuperset(telling)
 
@@ -181,16 +214,26 @@ def _members(stretch: Stretch, worth: Mapping[str, float]) -> Iterator[str]:
                 yield f"`{base_name(owner.name)}` defines {listed}{more}"
 
 
-def _import_lines(lines: Sequence[str], last: int) -> frozenset[int]:
-    """The numbers of lines up to `last` that bring in names, with all that is in brackets."""
-    found: set[int] = set()
-    depth = 0
-    for number, line in enumerate(lines[:last], 1):
-        if depth > 0 or is_import(line):
-            found.add(number)
-            depth += sum(map(line.count, "([{")) - sum(map(line.count, ")]}"))
-            depth = max(0, depth)
-    return frozenset(found)
+def _closes_more(line: str, indent: int) -> bool:
+    """Whether a line ends a block that is around what begins at so many columns."""
+    return indent_of(line) < indent and _CLOSING.match(line) is not None
+
+
+def _mostly(
+    told: Collection[int], file: OpenedFile, unit: RankedUnit, worth: Mapping[str, float]
+) -> bool:
+    """Whether what is told holds more of the question than the other lines."""
+    rows = range(unit.place.start, min(unit.place.end, len(file.lines)) + 1)
+    does = "\n".join(file.lines[number - 1] for number in rows if number not in told)
+    return line_worth("\n".join(file.lines[n - 1] for n in told), worth) > line_worth(does, worth)
+
+
+def _said(file: OpenedFile, unit: RankedUnit) -> tuple[frozenset[int], frozenset[int]]:
+    """The lines of a unit that are comment or docstring, and those that are texts in strings."""
+    start, end = unit.place.start, unit.place.end
+    first = min(unit.definition.place.start if unit.definition else start, start)
+    spoken = spoken_lines(file.lines, first, end)
+    return spoken, told_lines(file.lines, start, end, spoken=spoken)
 
 
 def _opener(lines: Sequence[str], number: int) -> str | None:

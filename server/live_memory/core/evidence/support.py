@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from live_memory.core.asking.answer import Citation, Why
 from live_memory.core.evidence.places import Evidence, RankedFile, Terms
+from live_memory.core.evidence.question import joined_forms
 from live_memory.core.evidence.ranking import factors, leaning_of
 from live_memory.core.evidence.words import base_name, tokens, unique, words_of
 from live_memory.core.values import RelPath
@@ -53,18 +54,20 @@ def support(question: str, terms: Terms, evidence: Evidence) -> Support:
     """Compare what was asked with what the best files hold."""
     worth = evidence.candidates.worth
     rarest = max(worth.values(), default=1.0)
-    asked = sum(worth.get(word, rarest * weight) for word, weight in terms.weights)
+    # How code may write a name is no word of its own where code does not.
+    weights = [w for w in terms.weights if w[0] in worth or w[0] not in joined_forms(question)]
+    asked = sum(worth.get(word, rarest * weight) for word, weight in weights)
     opened = [file for file in evidence.candidates.files if file.path in evidence.files]
     held = max((_held(file, worth) for file in opened[:_FILES_JUDGED]), default=0.0)
     share = held / asked if asked else 0.0
-    standing = _standing(share, len(terms.weights))
+    standing = _standing(share, len(weights))
     words = words_of(question)
     # Every question has words that no code has; one that is written as a name should be there.
     written = [word for at, word in enumerate(words) if at and word[0].isupper()]
-    if len(terms.weights) <= _SHORT_QUESTION:
+    if len(weights) <= _SHORT_QUESTION:
         written += _things(words)
     named = [*terms.names, *(words if standing is Standing.NONE else written)]
-    absent = {word for word, _ in terms.weights if word not in worth}
+    absent = {word for word, _ in weights if word not in worth}
     weighed = {word for word, _ in terms.weights}
     return Support(
         standing,

@@ -12,10 +12,10 @@ from live_memory.core.evidence.places import Definition, DefinitionKind
 from live_memory.core.evidence.words import tokens
 from live_memory.core.values import RelPath
 
-__all__ = ["Unit", "cut", "enclosing", "weigh"]
+__all__ = ["LONGEST_UNIT", "Unit", "cut", "enclosing", "stands_above", "weigh"]
 
 # More lines dilute a unit's words, fewer tear a function apart (evidence-notes.md, item 2).
-_LONGEST_UNIT = 25
+LONGEST_UNIT = 25
 _DEEPEST_CUT = 4  # columns: methods of a class, not functions within them
 # What a definition is called says more than what is written in it.
 _NAME_COUNTS, _PATH_COUNTS = 3, 1
@@ -43,8 +43,8 @@ def cut(lines: Sequence[str], definitions: Sequence[Definition]) -> tuple[Unit, 
     edges = sorted(borders)
     units: list[Unit] = []
     for begin, end in pairwise(edges):
-        for at in range(begin, end, _LONGEST_UNIT):
-            last = min(at + _LONGEST_UNIT, end)
+        for at in range(begin, end, LONGEST_UNIT):
+            last = min(at + LONGEST_UNIT, end)
             if any(line.strip() for line in lines[at:last]):
                 owner = enclosing(definitions, _first_line_within(definitions, at, last))
                 units.append(Unit(at + 1, last, owner))
@@ -56,6 +56,20 @@ def enclosing(definitions: Sequence[Definition], line: int) -> Definition | None
     for at in range(bisect_right(definitions, line, key=_start) - 1, -1, -1):
         definition = definitions[at]
         if line <= definition.place.end and definition.kind is not DefinitionKind.VALUE:
+            return definition
+    return None
+
+
+def stands_above(
+    lines: Sequence[str], definitions: Sequence[Definition], start: int, end: int
+) -> Definition | None:
+    """The definition that a stretch of nothing but comment is written above, if it is one."""
+    at = bisect_right(definitions, end, key=_start)
+    following = [d for d in definitions[at:] if d.kind is not DefinitionKind.VALUE][:1]
+    for definition in following:
+        rows = lines[start - 1 : definition.place.start - 1]
+        said = [row for row in rows if row.strip()]
+        if len(rows) <= len(said) + 1 and all(map(_ABOVE.match, said)):
             return definition
     return None
 

@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.core.evidence.docs import doc_of, first_sentence, spoken_lines
+from live_memory.core.evidence.docs import (
+    doc_of,
+    first_sentence,
+    silent_lines,
+    spoken_lines,
+    telling_sentence,
+)
 from live_memory.core.evidence.outline import outline
 from live_memory.core.values import RelPath
 
@@ -106,6 +112,11 @@ def test_a_long_paragraph_is_cut_and_decorators_are_looked_past() -> None:
         ("See :py:class:`the name <x.Y>`.", "See `the name`."),
         ("Version 1.2 of it. More.", "Version 1.2 of it."),
         ("a" * 300, "a" * 220 + "…"),
+        ("Reads {@code src} as {@link Type#of a type}.", "Reads `src` as a type."),
+        ("Sees {@link Type#of}.<p>Then more.", "Sees `Type#of`."),
+        ('<summary>Maps <see cref="T:Row"/> rows.</summary>', "Maps `Row` rows."),
+        ("Like [`Walk`](crate::Walk), a [walk](x).", "Like `Walk`, a walk."),
+        (r"\brief Frees \c buffer &amp; all.", "Frees `buffer` & all."),
     ],
 )
 def test_the_first_sentence_is_plain(text: str, sentence: str) -> None:
@@ -123,3 +134,64 @@ def test_comments_and_docstrings_only_speak() -> None:
 @given(st.lists(st.sampled_from(['"""', "# a", "/*", "*/", "x", '"""a"""', ""])), st.integers(1, 9))
 def test_spoken_lines_are_within_what_was_asked_for(lines: list[str], first: int) -> None:
     assert spoken_lines(lines, first, 7) <= set(range(first, min(7, len(lines)) + 1))
+
+
+FURTHER = """
+    /**
+     * Reads a document.
+     *
+     * <p>A reader with default settings is used. It is:
+     * - lenient about trailing data
+     *
+     * <p>No exception is thrown if there is {@code trailing} data. Other things happen
+     * too.
+     *
+     * @return trailing data, trailing data
+     */
+    public T read(String text) {
+        return null;
+    }
+"""
+
+
+def _worth(sentence: str) -> float:
+    return sum(sentence.count(word) for word in ("trailing", "data"))
+
+
+def test_the_sentence_that_holds_the_question_is_found_further_down() -> None:
+    lines = dedent(FURTHER).splitlines()
+    (read,) = outline(RelPath("A.java"), lines)
+    further = telling_sentence(lines, read, _worth, all_worth=2)
+    assert further == "No exception is thrown if there is `trailing` data."
+    assert telling_sentence(lines, read, _worth, all_worth=20) is None
+    assert telling_sentence(lines, read, lambda said: said.count("document"), all_worth=1) is None
+
+
+TEXTS = """
+    fn doc_long(&self) -> &'static str {
+        r"
+    When this is given, binary files are searched as if they were text.
+    Nothing else is changed by it, and the search goes on to the end.
+    .sp
+    This is the default when the output goes to a terminal of any kind.
+    "
+    }
+    let found = search(&path, &options)?;
+    if found && is_binary(&path) || given {
+        eprintln!("a file that is binary was found here and there");
+    }
+"""
+
+
+def test_texts_in_strings_are_silent_and_code_with_messages_is_not() -> None:
+    lines = dedent(TEXTS).splitlines()
+    assert silent_lines(lines, 1, len(lines)) == {4, 5, 6, 7}
+    assert silent_lines(lines[:5], 1, 5) == frozenset()
+
+
+@pytest.mark.parametrize("text", ["A. ", "{@code ", "[a](", "<a ", "`` ", "a(b).", "\\c "])
+def test_documentation_without_end_is_read_in_no_time(text: str) -> None:
+    lines = ["// " + text * 80_000, "def f():", "    return 1"]
+    (f,) = outline(RelPath("a.py"), lines)
+    assert telling_sentence(lines, f, len, all_worth=10**9) is None
+    assert len(first_sentence(text * 80_000)) <= 221

@@ -238,3 +238,13 @@ def test_every_definition_lies_within_its_file(lines: list[str], name: str) -> N
 def test_a_block_ends_within_its_file(lines: list[str], data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(lines) - 1))
     assert at + 1 <= block_end(lines, at) <= len(lines)
+
+
+def test_a_word_that_begins_a_declaration_is_no_name() -> None:
+    lines = ["static inline int f(int a)", "{", "}", "const void *g;", "static limit = 3;"]
+    assert [d.name for d in outline(RelPath("a.x"), lines)] == ["f", "limit"]
+
+
+def test_manual_pages_and_help_texts_are_no_programs() -> None:
+    assert not any(is_code(RelPath(name)) for name in ("rg.1", "tool.8", "long.help", "a.man"))
+    assert is_code(RelPath("expire.tcl"))

@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.core.evidence.question import asked_for_a_way, asked_for_uses, terms_of
+from live_memory.core.evidence.question import (
+    asked_for_a_way,
+    asked_for_uses,
+    hyphenated,
+    joined_forms,
+    terms_of,
+)
 
 
 def _weights(question: str) -> dict[str, float]:
@@ -120,3 +126,16 @@ def test_any_text_is_a_question(question: str) -> None:
     assert len(terms.names) == len(set(terms.names))
     asked_for_uses(question)
     asked_for_a_way(question)
+
+
+def test_a_hyphenated_name_is_also_sought_as_code_writes_it() -> None:
+    weights = _weights("Where is max-size parsed?")
+    assert {"max", "size"} - set(weights) <= {"size"}
+    assert set(joined_forms("max-size")) == {"max_siz", "maxsiz"}
+    assert set(joined_forms("max-size")) <= set(weights)
+    assert hyphenated("max-size, a/b-c, --flag-name, x-1") == ("max-size",)
+
+
+def test_what_happens_when_something_is_called_asks_for_no_callers() -> None:
+    assert asked_for_uses("What happens when a route calls halt?") is None
+    assert asked_for_uses("What calls halt?") == "halt"

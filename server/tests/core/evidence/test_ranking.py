@@ -58,13 +58,28 @@ def test_a_file_is_its_best_place_and_parts_of_the_next_two() -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["tests/a.py", "a/__tests__/b.js", "src/test_x.py", "x_test.go", "a.spec.ts", "conftest.py"],
+    [
+        "tests/a.py",
+        "a/__tests__/b.js",
+        "src/test_x.py",
+        "x_test.go",
+        "a.spec.ts",
+        "conftest.py",
+        "Shop.Tests/Cart.cs",
+        "test-shop/src/Cart.java",
+        "src/CartTest.java",
+        "Source/CartTests.swift",
+        "src/CartSpec.kt",
+        "benchmarks/cart.rb",
+    ],
 )
 def test_tests_are_known_by_their_path(path: str) -> None:
     assert is_test(RelPath(path))
 
 
-@pytest.mark.parametrize("path", ["src/testimony.py", "latest/a.py", "attest.go", "src/contest.js"])
+@pytest.mark.parametrize(
+    "path", ["src/testimony.py", "latest/a.py", "attest.go", "src/contest.js", "src/Latest.java"]
+)
 def test_a_word_with_test_in_it_is_no_test(path: str) -> None:
     assert not is_test(RelPath(path))
 

@@ -2,12 +2,22 @@
 
 from textwrap import dedent
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from live_memory.core.evidence.outline import outline
 from live_memory.core.evidence.places import OpenedFile, Place, RankedUnit
-from live_memory.core.evidence.snippets import excerpt, is_only_imports, key_lines, quoted, shown
+from live_memory.core.evidence.snippets import (
+    Stretch,
+    excerpt,
+    is_only_imports,
+    is_text,
+    key_lines,
+    quoted,
+    says_something,
+    shown,
+)
 from live_memory.core.values import ContentHash, RelPath
 
 PATH = RelPath("a.py")
@@ -104,3 +114,63 @@ def test_imports_over_several_lines_are_imports_in_any_language() -> None:
     assert _is_only_imports("from a import (\n    b,\n    c,\n)\n", 2, 3)
     assert not _is_only_imports("import a\n\nb = a()\n")
     assert not _is_only_imports("# Only said.\n")
+
+
+HELP = """
+def help():
+    return f'''
+    The cookie is sent with every answer that has a session in it.
+    The cookie is never sent to another host than the one that set it.
+    The cookie is forgotten when the browser is closed by its user.
+    '''
+def send(cookie):
+    return cookie
+"""
+
+
+def test_a_text_in_a_string_is_told_from_what_does_something() -> None:
+    file = _opened(HELP.lstrip("\n"))
+    text, does = (RankedUnit(d.place, d, 1.0) for d in file.outline)
+    assert is_text(file, text, WORTH)
+    assert not is_text(file, does, WORTH)
+    assert shown(file, text, WORTH, most=3) == (3, 4, 5)
+    assert key_lines(file, file.outline[0], WORTH, most=3) == ()
+
+
+def test_a_message_that_repeats_the_question_is_no_key_line() -> None:
+    text = 'def send(jar):\n    log("the cookie was sent at last")\n    jar["cookie"] = jar\n'
+    file = _opened(text)
+    assert key_lines(file, file.outline[0], WORTH, most=1) == (3,)
+
+
+def test_a_stretch_begins_and_ends_where_something_happens() -> None:
+    file = _opened("def f():\n    x(\n    )\n    a(cookie)\n    if b:\n        c()\n}\n")
+    unit = RankedUnit(Place(PATH, 3, 7), None, 1.0)
+    assert shown(file, unit, WORTH, most=9) == (4, 5, 6)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("        }\n    }\n}\n", False),
+        ("    Ok(found)\n}\n", False),
+        ("end\nend\n", False),
+        ("    Ok(cookie)\n}\n", True),
+        ("    return first_of(names, count)\n}\n", True),
+        ("    a()\n    b()\n", True),
+    ],
+)
+def test_what_only_ends_a_block_says_nothing(text: str, says: bool) -> None:
+    file = _opened(text)
+    numbers = tuple(range(1, len(file.lines) + 1))
+    assert says_something(Stretch(file, numbers, ()), WORTH) is says
+
+
+@pytest.mark.parametrize(
+    "line", [" " * 60_000 + "x", "a-a " * 40_000, '"a b c ' * 40_000, "))" * 90_000]
+)
+def test_lines_that_are_data_are_looked_at_in_no_time(line: str) -> None:
+    file = OpenedFile(PATH, ContentHash.of(b""), [line] * 3, ())
+    unit = RankedUnit(Place(PATH, 1, 3), None, 1.0)
+    assert not is_text(file, unit, WORTH)
+    assert shown(file, unit, WORTH, most=2)

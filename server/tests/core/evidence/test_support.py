@@ -102,3 +102,8 @@ def test_a_cited_file_says_what_raised_it_in_the_words_of_the_question() -> None
         4.5, ("save_session", "cookies"), ("Session.save_session",), {"name": 1.15}
     )
     assert why[test] == Why(4.5, ("write", "save_session", "cookies"), (), {"test": 0.6})
+
+
+def test_how_code_might_write_a_hyphenated_name_is_not_missed() -> None:
+    found = _support("Where is max-size parsed?", "max size")
+    assert found.standing is Standing.ENOUGH

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from live_memory.core.evidence.outline import outline
-from live_memory.core.evidence.units import cut, enclosing, weigh
+from live_memory.core.evidence.units import cut, enclosing, stands_above, weigh
 from live_memory.core.values import RelPath
 
 PATH = RelPath("src/shop/cart.py")
@@ -67,3 +67,23 @@ def test_each_line_with_text_is_in_exactly_one_unit(lines: list[str]) -> None:
     assert len(covered) == len(set(covered))
     assert {n for n, line in enumerate(lines, 1) if line.strip()} <= set(covered)
     assert all(unit.end - unit.start < 25 for unit in units)
+
+
+def test_a_comment_torn_from_its_definition_is_still_written_above_it() -> None:
+    lines = [
+        "def a():",
+        "    return 1",
+        "",
+        *["# Said."] * 30,
+        "@cached",
+        "def b():",
+        "    return 2",
+    ]
+    outlined = outline(PATH, lines)
+    (first, second, third) = cut(lines, outlined)
+    assert (second.start, second.end, second.definition) == (4, 28, None)
+    assert stands_above(lines, outlined, second.start, second.end) == outlined[1]
+    assert stands_above(lines, outlined, first.start, first.end) is None
+    assert stands_above(lines, outlined, third.start, third.end) is None
+    apart = [*lines[:33], "", "", *lines[33:]]
+    assert stands_above(apart, outline(PATH, apart), 4, 28) is None

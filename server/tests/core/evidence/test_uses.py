@@ -84,10 +84,66 @@ def test_names_are_used_where_they_are_called_imported_or_written_as_code() -> N
         "#include <shop.h>",
         "use shop::a;",
         "require_relative 'shop'",
+        "pub(crate) use shop::a;",
+        "mod shop;",
     ],
 )
 def test_imports_are_known_in_many_languages(line: str) -> None:
     assert ("shop", 1) in list(names_used([line]))
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "is_use"),
+    [
+        ("a.h", "int total(void);", False),
+        ("a.h", "  Status total(const Slice& key,", False),
+        ("a.c", "static inline unsigned long *total(robj *key);", False),
+        ("A.java", "  List<String> total(int from);", False),
+        ("A.java", "  Map<String, List<String>> total(int from);", False),
+        ("A.java", f"{'a<b> ' * 60}! total(cart);", True),
+        ("a.c", "    total(cart);", True),
+        ("a.c", "    return total(cart);", True),
+        ("a.c", "    int paid = total(cart);", True),
+        ("a.c", "    else total(cart);", True),
+        ("a.rb", "    puts total(cart)", True),
+    ],
+)
+def test_a_declaration_is_no_use(name: str, line: str, is_use: bool) -> None:
+    file = OpenedFile(RelPath(name), ContentHash.of(b""), [line], ())
+    assert bool(uses_of("total", _lines(name, [1]), {file.path: file})) is is_use
+
+
+RUST = """
+    use crate::{
+        total,
+    };
+    fn pay() {
+        total(1)
+    }
+    mod tests {
+        fn pays() {
+            total(2)
+        }
+    }
+    #[test]
+    fn adds() {
+        total(3)
+    }
+"""
+
+
+def test_tests_beside_a_program_and_lists_of_imports_are_told() -> None:
+    file = _opened("a.rs", RUST)
+    found = uses_of("total", _lines("a.rs", list(range(1, 20))), {file.path: file})
+    assert [(u.place.start, u.is_import, u.is_test) for u in found] == [
+        (3, True, False),
+        (6, False, False),
+        (10, False, True),
+        (15, False, True),
+    ]
+    java = _opened("A.java", "class CartTest {\n  void pays() {\n    total(1);\n  }\n}\n")
+    (use,) = uses_of("total", _lines("A.java", [3]), {java.path: java})
+    assert use.is_test
 
 
 def test_names_on_a_line_say_whether_they_stand_alone() -> None:
