@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import lru_cache
 
 from live_memory.core.evidence.places import Definition
 
@@ -125,9 +126,7 @@ def told_lines(
     found: set[int] = set()
     prose: list[int] = []
     for number in range(first, min(last, len(lines)) + 1):
-        line = lines[number - 1]
-        is_long = len(line) <= _LONGEST_LINE and line.strip().count(" ") >= _PROSE_WORDS
-        if not is_long or number in spoken or not _PROSE.search(line) or _DOES.search(line):
+        if number in spoken or not _is_prose(lines[number - 1]):
             continue
         if prose and number - prose[-1] > _PROSE_GAP + 1:
             found.update(_text(lines, prose))
@@ -135,6 +134,13 @@ def told_lines(
         prose.append(number)
     found.update(_text(lines, prose))
     return frozenset(found)
+
+
+# A question looks at the same lines for several reasons, and the next one at many of them again.
+@lru_cache(16_384)
+def _is_prose(line: str) -> bool:
+    is_long = len(line) <= _LONGEST_LINE and line.strip().count(" ") >= _PROSE_WORDS
+    return is_long and bool(_PROSE.search(line)) and not _DOES.search(line)
 
 
 def silent_lines(lines: Sequence[str], first: int, last: int) -> frozenset[int]:

@@ -111,6 +111,7 @@ def is_compound(word: str) -> bool:
     return "_" in word.strip("_") or (any(c.isupper() for c in word[1:]) and not word.isupper())
 
 
+@lru_cache(_REMEMBERED_WORDS)
 def base_name(qualified: str) -> str:
     """`save_session` of `SecureCookie.save_session`; `handle` of `(*Engine).handle`."""
     found = _BASE.search(qualified)
