@@ -1,6 +1,10 @@
 """Definitions by grammar, and without one where the optional extra is not installed."""
 
+import resource
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
@@ -586,3 +590,23 @@ def test_a_worker_that_never_works_is_given_up(monkeypatch: pytest.MonkeyPatch) 
         assert reader.definitions_in(path, lines) == outline(path, lines)
     assert reader._failures == 8
     assert not worker._running
+
+
+@pytest.fixture
+def many_files() -> Iterator[None]:
+    """Room for descriptors above those that `select` takes."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (before[1], before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+@pytest.mark.usefixtures("many_files")
+def test_a_server_with_many_open_files_still_parses(tmp_path: Path) -> None:
+    """`select` takes no descriptor above 1,023."""
+    with ExitStack() as held:
+        for _ in range(1_100):
+            held.enter_context((tmp_path / "file").open("w"))
+        text = "\nmod m { fn f() {} }\n"
+        found = _found(SyntaxReader(SyntaxWorker()), "b.rs", text)
+    assert found == ["class m 2-2", "method m.f 2-2"]
