@@ -10,6 +10,7 @@ from live_memory import __version__
 from live_memory.web.token import ensure_token
 from tests.claude.fake_anthropic import Turn
 from tests.claude.stage import ASK, PROJECT, Stage, verified_lines
+from tests.support.cited_tree import CITATION, WHOLE, write_tree
 
 _ASKS: list[Turn] = [(ASK, {"question": "Where is RETRY_LIMIT set?"}), "done"]
 _LINE = PROJECT["settings.py"].splitlines().index("RETRY_LIMIT = 7") + 1
@@ -124,3 +125,19 @@ def test_a_companion_explores_for_the_agent_and_its_lines_arrive_corrected(stage
     assert "- settings.py:4 (line corrected)" in answer
     assert "- ghost.py:12 (not found there)" in answer
     assert "[mode companion" in answer
+
+
+@pytest.mark.real("claude")
+@pytest.mark.promise("citations-checked")
+def test_what_a_model_really_wrote_reaches_the_agent_as_it_was_said(stage: Stage) -> None:
+    answer = WHOLE[1]
+    write_tree(answer, stage.project)
+    outcome = stage.play(
+        ["-p", "go", "--plugin-dir", str(stage.plugin), "--allowedTools", ASK],
+        turns=_ASKS,
+        companion=[("Read", {"path": CITATION.findall(answer)[0][0]}), answer],
+    )
+    assert outcome.runs[0].returncode == 0
+    result = outcome.tool_result()
+    assert answer in result
+    assert "grounding verified" in result

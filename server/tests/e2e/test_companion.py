@@ -9,6 +9,7 @@ import anyio
 import httpx2
 import pytest
 
+from tests.support.cited_tree import CITATION, WHOLE, write_tree
 from tests.support.scripted_endpoint import (
     Channel,
     Play,
@@ -102,6 +103,31 @@ def test_a_companion_explores_and_its_lines_arrive_corrected(
     seen = json.dumps(channel.requests[-1].body)
     assert "pkg/limits.py:3: MAX_RETRIES = 7" in seen
     assert "sk-test-not-a-real-key-0001" not in server.log.read_text()
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.promise("citations-checked")
+def test_what_models_really_write_arrives_as_it_was_said(
+    protocol: str, endpoint: ScriptedEndpoint, tmp_path: Path
+) -> None:
+    """The text arrives letter by letter where its citations are right."""
+    root = tmp_path / "project"
+    for answer in WHOLE:
+        write_tree(answer, root)
+    reads = [Tools([("Read", json.dumps({"path": CITATION.findall(a)[0][0]}))]) for a in WHOLE]
+    said = [Text(answer) for answer in WHOLE]
+    plays = [play for pair in zip(reads, said, strict=True) for play in pair]
+    channel = endpoint.open(*plays)
+    with running_server(tmp_path, **_settings(protocol, channel)) as server:
+        for n, answer in enumerate(WHOLE):
+            given = _ask(
+                server, root, question=f"What does answer {n} say?", max_answer_tokens=4000
+            )
+            assert (given["mode"], given["grounding"]) == ("companion", "verified")
+            assert given["answer"] == answer
+            citations = given["citations"]
+            assert isinstance(citations, list)
+            assert {each["status"] for each in citations} == {"verified"}
 
 
 OVERLONG = {"error": {"type": "invalid_request_error", "message": "prompt is too long: 9 > 8"}}

@@ -154,6 +154,52 @@ async def test_a_wrong_line_is_corrected_and_an_invented_file_is_marked() -> Non
     assert answer.grounding is Grounding.PARTIAL
 
 
+@pytest.mark.promise("citations-checked")
+async def test_a_file_that_was_opened_may_be_named_in_short() -> None:
+    house, _ = _house(
+        Calls([("Read", {"path": "app/client.py"})]),
+        Says(["`fetch_page` tries again (client.py:5-6), up to `RETRY_LIMIT` (config.py:3)."]),
+    )
+    answer = await _ask(house)
+    assert answer.text == (
+        "`fetch_page` tries again (client.py:5-6), up to `RETRY_LIMIT` (config.py:3)."
+    )
+    assert [f"{c} {c.status}" for c in answer.citations] == [
+        "app/client.py:5-6 verified",
+        "app/config.py:3 verified",
+    ]
+
+
+@pytest.mark.promise("grounded-or-says-so")
+async def test_an_answer_is_given_for_what_holds_though_its_first_claim_does_not() -> None:
+    text = "It begins in app/ghost.py:1. `RETRY_LIMIT` is 3 (app/config.py:3)."
+    house, _ = _house(Says([text]))
+    answer = await _ask(house)
+    assert answer.mode is Mode.COMPANION
+    assert answer.grounding is Grounding.PARTIAL
+    assert answer.text == text.replace("ghost.py:1", "ghost.py:1 (not found there)")
+
+
+@pytest.mark.promise("grounded-or-says-so")
+async def test_an_answer_whose_places_mostly_fail_is_replaced_and_they_are_named() -> None:
+    wrong = "".join(f" Also app/ghost.py:{n}." for n in range(1, 6))
+    house, _ = _house(Says([f"`RETRY_LIMIT` is 3 (app/config.py:3).{wrong}"]))
+    answer = await _ask(house)
+    assert (answer.mode, answer.grounding) == (Mode.EVIDENCE, Grounding.VERIFIED)
+    assert answer.notice is not None
+    assert "(app/ghost.py:1, app/ghost.py:2, app/ghost.py:3 and 2 more)" in answer.notice
+
+
+@pytest.mark.promise("citations-checked")
+async def test_an_answer_of_which_a_place_was_moved_is_not_given_again() -> None:
+    moved = "`RETRY_LIMIT` is 3 (app/config.py:1)."
+    house, model = _house(Says([moved]), Says([GOOD]), Says([GOOD]))
+    async with house.hub() as hub:
+        answers = [(await hub.ask("/app", a_question(), progress=silent))[1] for _ in range(3)]
+    assert [answer.mode for answer in answers] == [Mode.COMPANION, Mode.COMPANION, Mode.CACHED]
+    assert len(model.requests) == 2
+
+
 @pytest.mark.promise("grounded-or-says-so", "never-falsely-fresh")
 @pytest.mark.parametrize(
     "text",

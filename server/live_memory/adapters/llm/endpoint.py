@@ -17,6 +17,7 @@ __all__ = [
     "Endpoints",
     "HeaderStyle",
     "Lessons",
+    "PromptRead",
     "Target",
     "is_loopback",
 ]
@@ -100,11 +101,24 @@ class Target:
             raise InvalidRequest("setting 'base_url' must use https, except on this machine")
 
 
+@dataclass(frozen=True, slots=True)
+class PromptRead:
+    """The texts of a prompt in their order, and how many tokens an endpoint says it read."""
+
+    texts: tuple[str, ...]
+    tokens: int
+
+    @property
+    def characters(self) -> int:
+        """The length of the whole prompt."""
+        return sum(map(len, self.texts))
+
+
 @dataclass(slots=True)
 class Lessons:
     """What a model's endpoint taught us; only the adapter of that endpoint writes it.
 
-    `tokens_per_estimated` is the largest share of our estimate that the endpoint ever counted.
+    `last_read` is the newest prompt with what was counted, and `most_tokens` the highest count.
     """
 
     refused_fields: set[str] = field(default_factory=set)
@@ -115,7 +129,8 @@ class Lessons:
     was_echo_flipped: bool = False
     output_limit: int | None = None
     context_tokens: int | None = None
-    tokens_per_estimated: float | None = None
+    last_read: PromptRead | None = None
+    most_tokens: int = 0
 
 
 class Endpoints:

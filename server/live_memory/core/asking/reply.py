@@ -27,7 +27,7 @@ def render(answer: Answer) -> str:
 
 
 def _metadata(answer: Answer) -> str:
-    good = sum(c.status is not CitationStatus.UNSUPPORTED for c in answer.citations)
+    good = sum(c.status is CitationStatus.VERIFIED for c in answer.citations)
     fields = [
         f"mode {answer.mode}",
         f"model {' '.join((answer.model or 'none').split())}",

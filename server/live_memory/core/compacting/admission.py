@@ -154,6 +154,6 @@ def _rests(asked: QuestionAnswered, places: Sequence[Place]) -> bool:
     return any(
         cited.path == place.path and cited.start <= place.end and place.start <= cited.end
         for cited in asked.answer.citations
-        if cited.status is not CitationStatus.UNSUPPORTED
+        if cited.status is CitationStatus.VERIFIED
         for place in places
     )

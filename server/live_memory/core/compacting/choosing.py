@@ -100,7 +100,7 @@ def _used_lines(
     for n, asked in enumerate(answers):
         weight = 0.5 ** ((len(answers) - 1 - n) / _HALF_LIFE)
         for cited in asked.answer.citations:
-            if cited.status is not CitationStatus.UNSUPPORTED:
+            if cited.status is CitationStatus.VERIFIED:
                 used.setdefault(cited.path, []).append((cited.start, cited.end, n, weight))
     return used
 

@@ -1,18 +1,18 @@
 """Whether a sentence stands on the lines it names: the check of answers, but stricter.
 
-An answer is read once, a fact for months. So every name must be there and not half of them, a
-constant must stand on a line that sets it, and what is written as a proper noun must occur in the
-source (cases C30).
+An answer is read once, a fact for months. So every name and all code must be there, a constant
+must stand on a line that sets it, what is written as a proper noun must occur in the source, and
+no place is moved to where the sentence would stand.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from live_memory.core.asking.answer import CitationStatus
-from live_memory.core.asking.citations import check
+from live_memory.core.checking.shown import Lines, SourceFile
+from live_memory.core.checking.stating import are_set, are_there
 from live_memory.core.compacting.request import SourceText
-from live_memory.core.compacting.stating import Stated, placed, stated
+from live_memory.core.compacting.stating import Stated, stated
 from live_memory.core.evidence.places import Place
 from live_memory.core.evidence.words import tokens_of_word, vocabulary, words_of
 from live_memory.core.memory.coverage import Span, merged
@@ -74,7 +74,7 @@ def clipped(place: Place, page: Page) -> Place | None:
 def standing(
     text: str, places: Sequence[Place], pages: Mapping[RelPath, Page]
 ) -> tuple[Place, ...] | None:
-    """The places on which a text stands, corrected within the lines shown; nothing if it does not.
+    """The places on which a text stands, with further lines for its names; nothing if it does not.
 
     All `places` lie within `pages`.
     """
@@ -82,18 +82,11 @@ def standing(
     cited = [pages[path] for path in dict.fromkeys(place.path for place in places)]
     if not cited or not said.is_checkable or not _is_of_these(said, cited):
         return None
-    # To look for better places takes as long as all the rest, and is seldom needed.
-    candidates: list[Callable[[], Sequence[Place]]] = [
-        lambda: places,
-        lambda: _corrected(text, places, cited),
-    ]
-    if not any(_is_on(name, page, places) for name in said.names for page in cited):
-        candidates.reverse()
-    for candidate in candidates:
-        whole = _with_names(said, candidate(), cited)
-        if whole and _holds(text, said, whole, pages):
-            return whole
-    return None
+    names = said.names - {word for page in cited for word in _path_words(page.path)}
+    if names and not any(_is_on(name, page, places) for name in names for page in cited):
+        return None
+    whole = _with_names(said, places, cited)
+    return whole if whole and _holds(said, whole, pages) else None
 
 
 def _is_of_these(said: Stated, cited: Sequence[Page]) -> bool:
@@ -109,20 +102,6 @@ def _is_of_these(said: Stated, cited: Sequence[Page]) -> bool:
         *(page.where.keys() for page in cited)
     )
     return all(word in text or known.issuperset(_WORD.findall(word)) for word in said.codelike)
-
-
-def _corrected(text: str, places: Sequence[Place], cited: Sequence[Page]) -> tuple[Place, ...]:
-    """Where the check of answers finds it in the same file; nothing where several are cited."""
-    if len(cited) > 1:
-        return ()
-    (page,) = cited
-    last = max(page.lines, default=0)
-    lines = [page.lines.get(n, "") for n in range(1, last + 1)]
-    checked = check(_with_settings(text, str(places[0])), {page.path: lines})
-    if any(c.status is CitationStatus.UNSUPPORTED for c in checked.citations):
-        return ()
-    found = (clipped(Place(c.path, c.start, c.end), page) for c in checked.citations)
-    return tuple(place for place in found if place is not None)
 
 
 def _with_names(
@@ -160,13 +139,13 @@ def _nearest(name: str, places: Sequence[Place], cited: Sequence[Page]) -> Place
     return min(near, key=lambda each: each[:2])[2] if near else None
 
 
-def _holds(text: str, said: Stated, places: Sequence[Place], pages: Mapping[RelPath, Page]) -> bool:
+def _holds(said: Stated, places: Sequence[Place], pages: Mapping[RelPath, Page]) -> bool:
     """Whether the lines of the places, taken together, hold what the text states."""
     lines = [pages[place.path].lines[n] for place in places for n in _numbers(place)]
     # What a path says is no more than that a name is in it, so each word is a line of its own.
     copy = [*lines, *(word for place in places for word in _path_words(place.path))]
-    checked = check(_with_settings(text, f"{_COPY}:1-{len(copy)}"), {_COPY: copy})
-    if any(c.status is not CitationStatus.VERIFIED for c in checked.citations):
+    shown = Lines(SourceFile(places[0].path, copy), 1, len(copy))
+    if not (are_there(said.pieces, shown) and are_set(said.settings, shown)):
         return False
     words = [frozenset(_WORD.findall(line)) for line in lines]
     there = {_plain(word) for each in words for word in each}
@@ -191,12 +170,6 @@ def _is_bound(
 
 def _all_values(said: Stated) -> Iterable[str]:
     return (*said.values, *said.numbers)
-
-
-def _with_settings(text: str, place: str) -> str:
-    """The text with all it states as code, each sentence citing the place."""
-    settings = (f"`{name} = {value}` ({place}).\n\n" for name, value in stated(text).settings)
-    return f"{placed(text, place)}\n\n{''.join(settings)}"
 
 
 def _numbers(place: Place) -> range:

@@ -1,24 +1,21 @@
 """What a sentence states that its source must hold: names, values, numbers, proper nouns.
 
-The claims are those of an answer (`core/asking/claims`), so that there is one rule for both.
+What is read of a sentence is what the check of answers reads (`core/checking/claims`).
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from keyword import kwlist
 
-from live_memory.core.asking.claims import claims_of
+from live_memory.core.checking.claims import Piece, PieceKind, pieces_of
+from live_memory.core.checking.written import places_in
 from live_memory.core.evidence.words import is_compound
-from live_memory.core.values import RelPath
 
-__all__ = ["Stated", "placed", "stated", "without_places"]
+__all__ = ["Stated", "stated", "without_places"]
 
-# Any place will do to make a sentence a claim.
-_SOMEWHERE = RelPath("a/b.c")
 _CODE = re.compile(r"`([^`]+)`")
-_CODE_OR_END = re.compile(r"`[^`]+`|[.!?](?=\s)")
 _NUMBER = re.compile(r"(?<![\w.-])-?(?:0[xXbBoO][0-9A-Fa-f_]+|\d[\d_.,]*\d|\d)")
 _SMALL = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
@@ -70,6 +67,7 @@ class Stated:
     writes, and `addresses` what leads somewhere else.
     """
 
+    pieces: tuple[Piece, ...]
     names: frozenset[str]
     values: frozenset[str]
     quotes: frozenset[str]
@@ -88,14 +86,17 @@ class Stated:
 @lru_cache(maxsize=4_096)
 def stated(text: str) -> Stated:
     """What a text states."""
-    claims = claims_of(placed(text, f"{_SOMEWHERE}:1"))
+    pieces = pieces_of(text)
     prose = _CODE.sub("` `", text)
     bare = text.replace("`", " ")
     return Stated(
-        names=frozenset(name for claim in claims for name in claim.names),
-        values=frozenset(value for claim in claims for value in claim.values),
-        quotes=frozenset(quote for claim in claims for quote in claim.quotes),
-        settings=frozenset((*(s for claim in claims for s in claim.settings), *_given(text))),
+        pieces=pieces,
+        names=_texts(pieces, PieceKind.NAME),
+        values=_texts(pieces, PieceKind.VALUE),
+        quotes=_texts(pieces, PieceKind.QUOTE),
+        settings=frozenset(
+            (*((p.text, p.value) for p in pieces if p.kind is PieceKind.SETTING), *_given(text))
+        ),
         numbers=frozenset(found.rstrip(".,") for found in _NUMBER.findall(prose)),
         proper=frozenset(_proper(prose)),
         codelike=frozenset(_codelike(prose)),
@@ -103,22 +104,17 @@ def stated(text: str) -> Stated:
     )
 
 
-def placed(text: str, place: str) -> str:
-    """The text with every sentence citing a place."""
-    marked = _CODE_OR_END.sub(
-        lambda m: m.group() if m.group().startswith("`") else f" ({place}){m.group()}", text
-    )
-    return f"{marked.rstrip('.')} ({place})."
+def _texts(pieces: Iterable[Piece], kind: PieceKind) -> frozenset[str]:
+    return frozenset(piece.text for piece in pieces if piece.kind is kind)
 
 
 def without_places(text: str) -> str:
     """The text without the places it cites itself: a fact has its sources beside it."""
-    for claim in reversed(claims_of(text)):
-        for place in reversed(claim.places):
-            before, after = text[: place.offset].rstrip(" `"), text[place.end_offset :].lstrip("`")
-            if before.endswith(("(", "[")) and after.startswith((")", "]")):
-                before, after = before[:-1].rstrip(), after[1:]
-            text = f"{before}{after}" if after[:1] in (".", ",", ";", "") else f"{before} {after}"
+    for place in reversed([p for p in places_in(text) if p.is_certain]):
+        before, after = text[: place.offset].rstrip(" `"), text[place.end_offset :].lstrip("`")
+        if before.endswith(("(", "[")) and after.startswith((")", "]")):
+            before, after = before[:-1].rstrip(), after[1:]
+        text = f"{before}{after}" if after[:1] in (".", ",", ";", "") else f"{before} {after}"
     return text
 
 

@@ -117,8 +117,7 @@ Message = UserTurn | AssistantTurn | ToolResults
 class ModelRequest:
     """One call. `reply_schema` asks for a JSON reply of that shape where the endpoint can.
 
-    `estimated_tokens` is our own count of the whole prompt: an endpoint that reports far fewer
-    has silently dropped some of it.
+    `estimated_tokens` is our own count of the whole prompt, for an endpoint that reports none.
     """
 
     system: tuple[Block, ...]

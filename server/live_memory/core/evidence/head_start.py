@@ -158,6 +158,6 @@ def _places(answer: Answer) -> Iterator[tuple[Place, ContentHash]]:
     for cited in answer.citations:
         sha = answer.evidence.get(cited.path)
         is_place = cited.end - cited.start < _LONGEST_SPAN
-        if sha and is_place and cited.status is not CitationStatus.UNSUPPORTED:
+        if sha and is_place and cited.status is CitationStatus.VERIFIED:
             first, last = max(1, cited.start - _AROUND), cited.end + _AROUND
             yield Place(cited.path, first, last), sha

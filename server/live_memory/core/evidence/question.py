@@ -15,7 +15,14 @@ from live_memory.core.evidence.words import (
     unique,
 )
 
-__all__ = ["asked_for_a_way", "asked_for_uses", "hyphenated", "joined_forms", "terms_of"]
+__all__ = [
+    "asked_for_a_way",
+    "asked_for_uses",
+    "hyphenated",
+    "is_plain",
+    "joined_forms",
+    "terms_of",
+]
 
 # Words of English and words for asking about code: they are everywhere and point nowhere.
 _ENGLISH = """
@@ -115,6 +122,11 @@ def _words(text: str) -> Iterator[str]:
         if token not in _STOPWORDS and len(token) > 1:
             yield token
     yield from joined_forms(text)
+
+
+def is_plain(word: str) -> bool:
+    """Whether a word says nothing of what code it is about."""
+    return stem(word.lower()) in _STOPWORDS
 
 
 def hyphenated(text: str) -> tuple[str, ...]:

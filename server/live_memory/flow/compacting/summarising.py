@@ -202,7 +202,7 @@ def _shown(seen: Observation, spans: Iterable[Span]) -> SourceText:
 def _cited(answers: Sequence[QuestionAnswered]) -> Iterable[tuple[RelPath, Span]]:
     for asked in answers:
         for citation in asked.answer.citations:
-            if citation.status is not CitationStatus.UNSUPPORTED:
+            if citation.status is CitationStatus.VERIFIED:
                 yield citation.path, (citation.start, citation.end)
 
 

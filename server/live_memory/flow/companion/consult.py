@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import anyio
 
 from live_memory.core.asking.answer import StopReason
-from live_memory.core.asking.citations import cited_paths
+from live_memory.core.checking.written import cites
 from live_memory.core.companion.chat import ModelReply, ReplyStop
 from live_memory.core.companion.talk import Talk
 from live_memory.core.companion.tools import SPECS
@@ -137,7 +137,7 @@ class _Loop:
         self._partial += text
 
     def _is_unfounded(self, reply: ModelReply) -> bool:
-        return self._is_cold and not self._tools.calls and not cited_paths(reply.turn.text)
+        return self._is_cold and not self._tools.calls and not cites(reply.turn.text)
 
     def _draft(self, reply: ModelReply, stop: StopReason) -> Draft:
         return Draft(reply.turn.text, stop, reply.model, is_clipped=reply.stop is ReplyStop.LENGTH)

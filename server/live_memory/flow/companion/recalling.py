@@ -7,7 +7,8 @@ from types import MappingProxyType
 import anyio.to_thread
 
 from live_memory.core.asking.answer import Answer, Citation, CitationStatus, Grounding, Question
-from live_memory.core.asking.citations import check
+from live_memory.core.checking.citations import check
+from live_memory.core.checking.shown import SourceFile
 from live_memory.core.compacting.choosing import relevant
 from live_memory.core.companion.prompt import KNOWN
 from live_memory.core.evidence.question import terms_of
@@ -52,7 +53,8 @@ async def _stated(memory: Workspace, facts: Sequence[Fact], evidence: Answer) ->
             continue
         places = ", ".join(f"{s.path}:{s.start}-{s.end}" for s in fact.sources)
         checked = check(
-            f"- {fact.text} ({places})\n", {path: seen.lines for path, seen in files.items()}
+            f"- {fact.text} ({places})\n",
+            {path: SourceFile(path, seen.lines) for path, seen in files.items()},
         )
         if checked.grounding is Grounding.VERIFIED:
             lines += checked.text
@@ -71,7 +73,7 @@ async def _stated(memory: Workspace, facts: Sequence[Fact], evidence: Answer) ->
 
 def _is_said(fact: Fact, citations: Sequence[Citation]) -> bool:
     """Whether the evidence shows all of the fact's lines already."""
-    shown = [c for c in citations if c.status is not CitationStatus.UNSUPPORTED]
+    shown = [c for c in citations if c.status is CitationStatus.VERIFIED]
     return all(
         any(c.path == s.path and c.start <= s.start and s.end <= c.end for c in shown)
         for s in fact.sources

@@ -1,7 +1,7 @@
 """The answer by a model: opened with window and evidence, checked before it is given.
 
-Whatever the model does, this ends with an answer: the model's, where its first claim stands on
-something, else the evidence, with one line that says why.
+Whatever the model does, this ends with an answer: the model's, unless most of the places it names
+do not hold, else the evidence, with one line that says why.
 """
 
 from collections.abc import Mapping, Sequence
@@ -199,9 +199,15 @@ class Consultation:
             return await answer_once(*ask, shorter, give_up_at=self._deadline)
 
     async def _checked(self, mode: Mode, draft: Draft) -> Answer:
-        verified = await verify(draft.text, shelf=self._memory.indexer.shelf)
-        if not verified.is_fact:
-            return self._without_a_model("the files it named do not support what it said first")
+        seen = [each.event.path for each in self._tools.seen]
+        verified = await verify(
+            draft.text,
+            desk=self._desk,
+            opened=dict.fromkeys([*seen, *self._desk.files]),
+            listed=self._memory.indexer.signatures,
+        )
+        if verified.problem is not None:
+            return self._without_a_model(verified.problem)
         return Answer(
             text=verified.checked.text,
             mode=mode,

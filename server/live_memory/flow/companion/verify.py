@@ -1,36 +1,56 @@
 """Opens every place a draft cites, as the files are now, and makes an answer of what holds."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
-from live_memory.core.asking.answer import Grounding
-from live_memory.core.asking.citations import CheckedText, check, cited_paths
-from live_memory.core.reading.observation import Observation
+import anyio.to_thread
+
+from live_memory.core.asking.answer import CitationStatus
+from live_memory.core.checking.citations import CheckedText, check
+from live_memory.core.checking.resolving import named_paths
+from live_memory.core.checking.shown import SourceFile
+from live_memory.core.evidence.places import OpenedFile
 from live_memory.core.values import RelPath
-from live_memory.flow.evidence.desk import Shelf
+from live_memory.flow.evidence.desk import Desk
 
 __all__ = ["Verified", "verify"]
 
 # A model that cites more files than this lists a folder; the rest are marked as unsupported.
 _MOST_FILES = 40
+# So many places are named where an answer is not given for them.
+_MOST_NAMED = 3
 
 
 class Verified:
     """A checked draft with the files it rests on."""
 
-    def __init__(self, checked: CheckedText, files: Mapping[RelPath, Observation]) -> None:
+    def __init__(self, checked: CheckedText, files: Mapping[RelPath, OpenedFile]) -> None:
         self.checked = checked
-        good = {c.path for c in checked.citations if c.path in files}
-        self.evidence = MappingProxyType({path: files[path].sha for path in files if path in good})
+        cited = {c.path for c in checked.citations if c.path in files}
+        self.evidence = MappingProxyType({path: files[path].sha for path in files if path in cited})
 
     @property
-    def is_fact(self) -> bool:
-        """Whether its first claim has something to stand on."""
-        nothing = self.checked.grounding is Grounding.UNGROUNDED
-        return not nothing and not self.checked.starts_unsupported
+    def problem(self) -> str | None:
+        """Why the draft may not be given, if so: it names no place, or most of them do not hold."""
+        citations = self.checked.citations
+        if not citations:
+            return "it named no place in the files"
+        bad = [c for c in citations if c.status is CitationStatus.UNSUPPORTED]
+        if 2 * len(bad) <= len(citations):
+            return None
+        named = ", ".join(str(c) for c in bad[:_MOST_NAMED])
+        more = f" and {len(bad) - _MOST_NAMED} more" if len(bad) > _MOST_NAMED else ""
+        return f"most places it named do not hold what it said of them ({named}{more})"
 
 
-async def verify(text: str, *, shelf: Shelf) -> Verified:
-    """Check a draft against the bytes that are there now."""
-    files = {seen.path: seen for seen in await shelf.read(cited_paths(text)[:_MOST_FILES])}
-    return Verified(check(text, {path: seen.lines for path, seen in files.items()}), files)
+async def verify(
+    text: str, *, desk: Desk, opened: Collection[RelPath], listed: Collection[RelPath]
+) -> Verified:
+    """Check a draft against the bytes that are there now.
+
+    A file may be named in short where it was `opened` for the question, or is the only one
+    `listed` with that name.
+    """
+    files = await desk.current(named_paths(text, opened=opened, listed=listed)[:_MOST_FILES])
+    sources = {path: SourceFile(path, f.lines, f.outline) for path, f in files.items()}
+    return Verified(await anyio.to_thread.run_sync(check, text, sources), files)

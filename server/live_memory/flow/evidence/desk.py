@@ -1,7 +1,7 @@
 """Opens files for questions: current bytes always, redacted once for each version of a file."""
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import anyio.to_thread
@@ -88,13 +88,19 @@ class Desk:
         return Evidence(found.first(limit), self.files)
 
     async def open(self, paths: Iterable[RelPath]) -> None:
-        """Open these too, with the definitions that are still where the index has them."""
+        """Open these too."""
         wanted = [path for path in dict.fromkeys(paths) if path not in self.files]
-        for each in await self._shelf.read(wanted):
+        self.files.update(await self.current(wanted))
+
+    async def current(self, paths: Iterable[RelPath]) -> Mapping[RelPath, OpenedFile]:
+        """Open files as they are now, with the definitions of the index that are in them."""
+        found = {}
+        for each in await self._shelf.read(paths):
             outline = await self.index.outline(each.path)
             file = OpenedFile(each.path, each.sha, each.lines, outline, each.is_clipped)
             there = tuple(d for d in outline if is_definition_of(file, d))
-            self.files[each.path] = replace(file, outline=there)
+            found[each.path] = replace(file, outline=there)
+        return found
 
     async def definitions(self, name: str) -> Sequence[Definition]:
         """Where a name is defined; units of a question use much the same names."""

@@ -1,11 +1,19 @@
 """Replies of Chat Completions endpoints in all the shapes that real servers send."""
 
 import json
+from collections.abc import Sequence
 
 import anyio
 import pytest
 
-from live_memory.core.companion.chat import ModelRequest, ModelUsage, ReplyStop
+from live_memory.adapters.llm.streaming import StreamingModel
+from live_memory.core.companion.chat import (
+    Block,
+    ModelRequest,
+    ModelUsage,
+    ReplyStop,
+    UserTurn,
+)
 from live_memory.core.errors import ModelOverloaded, ModelUnreachable, PromptTooLong
 from tests.support.asking_models import ASKED, WITH_TOOLS, chat_at
 from tests.support.scripted_endpoint import (
@@ -394,35 +402,59 @@ async def test_an_answer_about_overflows_is_an_answer(
     await model.aclose()
 
 
-def _estimated(tokens: int) -> ModelRequest:
-    return ModelRequest(ASKED.system, ASKED.messages, estimated_tokens=tokens)
+def _of(*lengths: int) -> ModelRequest:
+    """A prompt whose messages have so many characters of prose."""
+    texts = (("word " * n)[:n] for n in lengths)
+    return ModelRequest(ASKED.system, tuple(UserTurn((Block(text),)) for text in texts))
+
+
+def _counting(endpoint: ScriptedEndpoint, *counts: int) -> StreamingModel:
+    return chat_at(endpoint.open(*(Text("ok", usage={"prompt_tokens": n}) for n in counts)))
 
 
 async def test_a_prompt_that_was_silently_cut_is_too_long(endpoint: ScriptedEndpoint) -> None:
-    usage = {"prompt_tokens": 4_096, "completion_tokens": 5}
-    model = chat_at(endpoint.open(Text("made up", usage=usage)))
-    with pytest.raises(PromptTooLong, match="4096 tokens of a prompt of about 30000") as caught:
-        await model.complete(_estimated(30_000))
+    model = _counting(endpoint, 4_096)
+    with pytest.raises(PromptTooLong, match="read 4096 tokens of a prompt of 1") as caught:
+        await model.complete(_of(100_000))
     await model.aclose()
     assert caught.value.limit_tokens == 4_096
     assert model.abilities.context_tokens == 4_096
 
 
-async def test_what_an_endpoint_counted_before_sharpens_the_suspicion(
-    endpoint: ScriptedEndpoint,
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        # The same prompt with more behind it, and a longer one that is counted to the token alike.
+        ((20_000,), (20_000, 4_000)),
+        ((20_000,), (24_000,)),
+    ],
+)
+async def test_a_count_that_stands_still_while_prompts_grow_is_a_cut(
+    endpoint: ScriptedEndpoint, first: tuple[int, ...], then: tuple[int, ...]
 ) -> None:
-    """A count that would pass at first is suspicious once the endpoint has counted all."""
-    plays = [Text("ok", usage={"prompt_tokens": n}) for n in (3_800, 4_096)]
-    model = chat_at(endpoint.open(*plays))
-    await model.complete(_estimated(4_000))
+    model = _counting(endpoint, 4_096, 4_096)
+    await model.complete(_of(*first))
     with pytest.raises(PromptTooLong):
-        await model.complete(_estimated(7_000))
+        await model.complete(_of(*then))
     await model.aclose()
 
 
-async def test_a_tokenizer_that_counts_less_is_not_taken_for_a_cut(
-    endpoint: ScriptedEndpoint,
+@pytest.mark.parametrize(
+    ("lengths", "counts"),
+    [
+        # Four bytes a token, then what another tokenizer would count of like lengths.
+        (((20_000,), (20_000, 4_000)), (5_000, 6_000)),
+        (((40_000,), (44_000,), (12_000,)), (18_000, 11_000, 3_000)),
+        # What the cache held is not counted.
+        (((40_000,), (40_000, 8_000), (40_000, 8_000, 9_000)), (10_000, 2_000, 2_050)),
+        # Another prompt of about the length.
+        (((40_000,), (41_000,)), (10_000, 10_000)),
+    ],
+)
+async def test_another_way_of_counting_is_not_taken_for_a_cut(
+    endpoint: ScriptedEndpoint, lengths: Sequence[tuple[int, ...]], counts: Sequence[int]
 ) -> None:
-    model = chat_at(endpoint.open(Text("ok", usage={"prompt_tokens": 6_100})))
-    assert (await model.complete(_estimated(10_000))).turn.text == "ok"
+    model = _counting(endpoint, *counts)
+    for each in lengths:
+        assert (await model.complete(_of(*each))).turn.text == "ok"
     await model.aclose()

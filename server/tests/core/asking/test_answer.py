@@ -75,7 +75,7 @@ def test_a_reply_is_the_answer_its_checked_sources_and_one_metadata_line() -> No
         "- a.py:3 (verified)\n"
         "- b.py:4-9 (line corrected)\n"
         "- c.py:1-2 (not found there)\n\n"
-        "[mode evidence · model none · 0.2 s · grounding partial · verified 2/3 · files 2 · free]\n"
+        "[mode evidence · model none · 0.2 s · grounding partial · verified 1/3 · files 2 · free]\n"
     )
 
 

@@ -227,8 +227,9 @@ def test_hashes_are_those_of_the_lines_shown_whatever_the_reply_says() -> None:
 @pytest.mark.parametrize(
     ("text", "place", "expected"),
     [
-        ("`MAX_RETRIES` is 7.", (CLIENT, 1, 2), ["src/client.py:4-4"]),
-        ("`MAX_RETRIES` is 7.", (CLIENT, 20, 30), ["src/client.py:4-4"]),
+        ("`MAX_RETRIES` is 7.", (CLIENT, 1, 2), []),
+        ("`MAX_RETRIES` is 7.", (CLIENT, 20, 30), []),
+        ("`MAX_RETRIES` is 7.", (CLIENT, 3, 5), ["src/client.py:3-5"]),
         ("`send` raises `Busy`.", (CLIENT, 21, 40), []),
         ("`send` raises `Busy`.", (CLIENT, 18, 28), ["src/client.py:18-26"]),
         ("`Client.send` raises `Busy`.", (CLIENT, 18, 23),
@@ -236,7 +237,7 @@ def test_hashes_are_those_of_the_lines_shown_whatever_the_reply_says() -> None:
         ("`client` is where `Busy` is raised.", (CLIENT, 23, 23), ["src/client.py:23-23"]),
     ],
 )  # fmt: skip
-def test_places_are_clipped_and_corrected_within_the_same_file(
+def test_places_are_clipped_to_what_was_shown_and_never_moved(
     text: str, place: tuple[RelPath, int, int], expected: list[str]
 ) -> None:
     assert _places(text, place) == expected
@@ -490,7 +491,8 @@ def test_a_fact_remembers_the_newest_questions_that_rested_on_its_lines() -> Non
         _asked("other file?", (STORE, 1, 9, good)),
         _asked("not found?", (CLIENT, 4, 4, CitationStatus.UNSUPPORTED)),
         _asked("two?", (STORE, 1, 1, good), (CLIENT, 4, 4, good)),
-        _asked("three?", (CLIENT, 4, 99, CitationStatus.CORRECTED)),
+        _asked("three?", (CLIENT, 4, 99, good)),
+        _asked("moved?", (CLIENT, 4, 4, CitationStatus.CORRECTED)),
     ]
     (fact,) = _admit(_said("`MAX_RETRIES` is 7.", (CLIENT, 4, 4)), answers=answers).facts
     assert fact.questions == ("one?", "two?", "three?")

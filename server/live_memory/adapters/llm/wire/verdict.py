@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from live_memory.adapters.llm.endpoint import Lessons
+from live_memory.adapters.llm.endpoint import Lessons, PromptRead
 from live_memory.adapters.llm.wire import loose
 from live_memory.adapters.llm.wire.complaints import is_overflow_prose
 from live_memory.adapters.llm.wire.draft import Draft
@@ -19,12 +19,17 @@ from live_memory.core.errors import ModelUnreachable, PromptTooLong
 
 __all__ = ["Said", "judged"]
 
-# An endpoint that counts fewer tokens than this share of our estimate has dropped some of the
-# prompt. Estimates of the right tokenizer are within 15 %, of the wrong one within 1.7
-# (local-models.md section 3): so half at first, and three quarters of what it showed before.
-_SHARE_AT_FIRST, _SHARE_OF_SEEN = 0.5, 0.75
 # Short prompts are never cut, and small counts say little: no server has a smaller window.
 _LEAST_TOKENS = 1_000
+# No tokenizer takes so much code or prose together: the widest takes 4.4 characters of it in the
+# median, and what counts four bytes a token takes four.
+_MOST_CHARACTERS_A_TOKEN = 8
+# What is added to a prompt takes at least a token for so many characters, even where it is blank.
+_MOST_ADDED_A_TOKEN = 16
+# A count within so much of the highest may be the endpoint's window.
+_STILL = 0.1
+# Two different prompts of one length may be counted alike; one that is longer by this is not.
+_LONGER = 1.1
 # For an endpoint that reports no usage; the row of local-models.md that counts most.
 _CHARACTERS_A_TOKEN = 2.4
 
@@ -72,26 +77,43 @@ def _turn(draft: Draft, request: ModelRequest) -> tuple[AssistantTurn, ReplyStop
 
 
 def _refuse_silent_cut(usage: ModelUsage, request: ModelRequest, lessons: Lessons) -> None:
-    estimate = request.estimated_tokens
-    if not estimate or usage.is_estimated or usage.input < _LEAST_TOKENS:
+    """Tell a prompt that was cut by what cannot be otherwise, whatever tokenizer counts.
+
+    Counts differ by a factor of two between tokenizers, so an estimate decides nothing.
+    """
+    if usage.is_estimated or usage.input < _LEAST_TOKENS:
         return
-    share = usage.input / estimate
-    seen = lessons.tokens_per_estimated
-    if share < (_SHARE_AT_FIRST if seen is None else min(1.0, seen) * _SHARE_OF_SEEN):
+    read = PromptRead(_texts(request), usage.input)
+    before, lessons.last_read = lessons.last_read, read
+    least = read.characters // _MOST_CHARACTERS_A_TOKEN
+    # What was read once can be read again: a lower count leaves out what a cache held.
+    is_highest = read.tokens > (1 - _STILL) * lessons.most_tokens
+    if is_highest and (least > read.tokens or (before and _stands_still(before, read))):
         lessons.context_tokens = usage.input
         raise PromptTooLong(
-            f"The endpoint read {usage.input} tokens of a prompt of about {estimate}: its window "
-            "is smaller than it seems.",
+            f"The endpoint read {usage.input} tokens of a prompt of {read.characters} characters: "
+            "its window is smaller than it seems.",
             limit_tokens=usage.input,
         )
-    lessons.tokens_per_estimated = max(share, seen or 0.0)
+    lessons.most_tokens = max(lessons.most_tokens, read.tokens)
+
+
+def _stands_still(before: PromptRead, read: PromptRead) -> bool:
+    """Whether the prompt grew and the count did not."""
+    added = read.characters - before.characters
+    if read.texts[: len(before.texts)] == before.texts:
+        return read.tokens - before.tokens < added // _MOST_ADDED_A_TOKEN
+    return read.tokens == before.tokens and read.characters >= _LONGER * before.characters
+
+
+def _texts(request: ModelRequest) -> tuple[str, ...]:
+    """What a request says, the part that grows last."""
+    said = (str(message) for message in request.messages)
+    return (*(block.text for block in request.system), *map(str, request.tools), *said)
 
 
 def _guessed(request: ModelRequest, turn: AssistantTurn) -> ModelUsage:
     written = len(turn.text) + sum(len(call.arguments) for call in turn.tool_calls)
-    read = request.estimated_tokens or int(_prompt_characters(request) / _CHARACTERS_A_TOKEN)
+    characters = sum(map(len, _texts(request)))
+    read = request.estimated_tokens or int(characters / _CHARACTERS_A_TOKEN)
     return ModelUsage(read, output=int(written / _CHARACTERS_A_TOKEN), is_estimated=True)
-
-
-def _prompt_characters(request: ModelRequest) -> int:
-    return sum(len(block.text) for block in request.system) + len(str(request.messages))

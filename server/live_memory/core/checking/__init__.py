@@ -1,0 +1,1 @@
+"""Whether the places that a text cites hold what it says of them."""

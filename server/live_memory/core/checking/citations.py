@@ -1,0 +1,183 @@
+"""Checks each place that a text cites against the lines that are there now, and grades the whole.
+
+Three verdicts. `verified`: the lines are there and hold something telling of the clause, and no
+value or quotation of the sentence is missing from all its places. `corrected`: the lines hold
+nothing of the clause, or do not exist, and its most telling piece stands at exactly one place of
+that file. `unsupported`: neither. The definition in which the cited lines lie counts as shown.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from live_memory.core.asking.answer import Citation, CitationStatus, Grounding
+from live_memory.core.checking.claims import Clause, Piece, PieceKind, Sentence, sentences_of
+from live_memory.core.checking.holding import Said, holds, only_place
+from live_memory.core.checking.resolving import Resolver
+from live_memory.core.checking.shown import Lines, SourceFile
+from live_memory.core.checking.stating import missing_pieces
+from live_memory.core.checking.written import WrittenPlace
+from live_memory.core.values import RelPath
+
+__all__ = ["CheckedText", "check"]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedText:
+    """A text with lines corrected and unsupported places marked, and the result."""
+
+    text: str
+    citations: tuple[Citation, ...]
+    grounding: Grounding
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    place: WrittenPlace
+    citation: Citation
+    missing: Sequence[Piece]
+
+
+def check(text: str, files: Mapping[RelPath, SourceFile]) -> CheckedText:
+    """Check every citation against `files`: those that could be opened, as they are now."""
+    whole = _Text(text, files)
+    judged = [each for sentence in sentences_of(text) for each in whole.judged(sentence)]
+    for each in reversed(judged):
+        text = _written(each, text)
+    citations = _distinct(each.citation for each in judged)
+    return CheckedText(text, citations, _grade(citations))
+
+
+class _Text:
+    """A text and the files that it may cite."""
+
+    def __init__(self, text: str, files: Mapping[RelPath, SourceFile]) -> None:
+        self._files = files
+        self._resolver = Resolver(text, files.keys())
+        self._said = Said.by(text)
+
+    def judged(self, sentence: Sentence) -> Iterator[_Judged]:
+        """The verdict on each place of a sentence."""
+        claims = [
+            self._claim(sentence, clause, place)
+            for clause in sentence.clauses
+            for place in clause.places
+        ]
+        shown = [lines for claim in claims for lines in claim.meant]
+        moved = [claim.elsewhere(sentence.pieces, shown) for claim in claims]
+        missing = self._missing(sentence, [*shown, *filter(None, moved)])
+        for claim, found in zip(claims, moved, strict=True):
+            citation = claim.verdict(claims, found, is_whole=not missing)
+            if citation is not None:
+                yield _Judged(claim.place, citation, missing)
+
+    def _claim(self, sentence: Sentence, clause: Clause, place: WrittenPlace) -> "_Claim":
+        paths = self._resolver.paths_of(place)
+        near = (Said.of(sentence, span) for span in (clause.before, clause.after))
+        meant = [
+            Lines(self._files[path], place.start, place.end)
+            for path in paths
+            if path in self._files
+        ]
+        return _Claim(place, clause, (*near, Said.of(sentence), self._said), paths, meant)
+
+    def _missing(self, sentence: Sentence, shown: Sequence[Lines]) -> Sequence[Piece]:
+        """What stands at no place; what is added behind the last one may stand in any file."""
+        last = sentence.clauses[-1]
+        is_added = bool(Said.of(sentence, last.before).tokens)
+        end = last.after[0] if is_added else len(sentence.text)
+        own = [p for p in sentence.pieces if p.offset < end]
+        added = [p for p in sentence.pieces[len(own) :] if p.kind is not PieceKind.QUOTE]
+        whole = [Lines(f, 1, len(f.lines)) for f in self._files.values()] if added else []
+        return [*missing_pieces(own, shown), *missing_pieces(added, whole)]
+
+
+@dataclass(frozen=True)
+class _Claim:
+    """A place, what is said of it, the files it may mean, and the lines of those that are open."""
+
+    place: WrittenPlace
+    clause: Clause
+    said: Sequence[Said]
+    paths: Sequence[RelPath]
+    meant: Sequence[Lines]
+
+    @cached_property
+    def held(self) -> Lines | None:
+        """The lines that hold what is said of them."""
+        return next((m for m in self.meant if m.is_there and holds(m, self.said)), None)
+
+    def verdict(
+        self, others: Sequence["_Claim"], found: Lines | None, *, is_whole: bool
+    ) -> Citation | None:
+        """What is written of the place; nothing of what is no place."""
+        held = (self.held or self._beside(others)) if is_whole else None
+        if held is not None:
+            return _cited(held, CitationStatus.VERIFIED)
+        if not self.place.is_certain:
+            return None
+        if found is not None and is_whole:
+            return _cited(found, CitationStatus.CORRECTED)
+        paths = [lines.file.path for lines in self.meant] or self.paths
+        place, status = self.place, CitationStatus.UNSUPPORTED
+        return Citation(paths[0], place.start, place.end, status) if paths else None
+
+    def _beside(self, others: Sequence["_Claim"]) -> Lines | None:
+        """Further lines of a definition of which others of the clause hold what is said."""
+        if not self.place.is_further:
+            return None
+        near = [o.held for o in others if o.clause is self.clause and o.held is not None]
+        return next((m for m in self.meant if any(m.is_beside(n) for n in near)), None)
+
+    def elsewhere(self, pieces: Sequence[Piece], shown: Sequence[Lines]) -> Lines | None:
+        """Where the most telling piece of the clause stands, if the lines hold nothing of it."""
+        if self.held is not None or not self.place.is_certain or not self.meant:
+            return None
+        clause, lines = self.said[0], self.meant[0]
+        found = self._in_file(lines)
+        if found is None:
+            if lines.is_there and not clause.tokens.isdisjoint(lines.vocabulary):
+                return None
+            found = only_place(clause.pieces, lines.file)
+        return found if found and not missing_pieces(pieces, (*shown, found)) else None
+
+    def _in_file(self, lines: Lines) -> Lines | None:
+        """The lines without those beyond the end of the file, if they hold what is said."""
+        last = len(lines.file.lines)
+        inside = Lines(lines.file, lines.start, min(lines.end, last))
+        is_cut = lines.start <= last < lines.end
+        return inside if is_cut and inside.is_there and holds(inside, self.said) else None
+
+
+def _cited(lines: Lines, status: CitationStatus) -> Citation:
+    return Citation(lines.file.path, lines.start, lines.end, status)
+
+
+def _distinct(citations: Iterable[Citation]) -> tuple[Citation, ...]:
+    """Each place once; it holds only where all that is said of it does."""
+    found: dict[tuple[RelPath, int, int], Citation] = {}
+    for each in citations:
+        place = each.path, each.start, each.end
+        known = found.get(place, each)
+        found[place] = each if known.status is CitationStatus.VERIFIED else known
+    return tuple(found.values())
+
+
+def _written(judged: _Judged, text: str) -> str:
+    place, citation = judged.place, judged.citation
+    if citation.status is CitationStatus.VERIFIED:
+        return text
+    if citation.status is CitationStatus.CORRECTED:
+        lines = str(citation).rpartition(":")[2]
+        return f"{text[: place.lines_offset]}{lines}{text[place.end_offset :]}"
+    at = place.end_offset + text.startswith("`", place.end_offset)
+    what = ", ".join(f"`{piece.text}`" for piece in judged.missing)
+    return f"{text[:at]} (not found there{': ' if what else ''}{what}){text[at:]}"
+
+
+def _grade(citations: Sequence[Citation]) -> Grounding:
+    good = sum(citation.status is CitationStatus.VERIFIED for citation in citations)
+    if good == len(citations) and good:
+        return Grounding.VERIFIED
+    held = any(citation.status is not CitationStatus.UNSUPPORTED for citation in citations)
+    return Grounding.PARTIAL if held else Grounding.UNGROUNDED

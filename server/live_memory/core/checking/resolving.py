@@ -1,0 +1,82 @@
+"""Which file a written name means: as it is written, else one that was cited or opened."""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from live_memory.core.checking.written import WrittenPlace, mentions_in, places_in
+from live_memory.core.errors import OutsideWorkspace
+from live_memory.core.values import RelPath
+
+__all__ = ["Resolver", "named_paths"]
+
+# So many files named last may be meant by a place that names none.
+_MOST_MEANT = 3
+
+
+def named_paths(
+    text: str, *, opened: Collection[RelPath], listed: Collection[RelPath]
+) -> tuple[RelPath, ...]:
+    """Every file that a text may cite, once, in order: those to open before it is checked.
+
+    A name that is not `listed` as it is written means the `opened` files that end so, else the
+    only listed one that does.
+    """
+    names = [place.name for place in places_in(text) if place.name is not None]
+    names += [mention.name for mention in mentions_in(text) if "/" in mention.name]
+    found: dict[RelPath, None] = {}
+    for name in dict.fromkeys(names):
+        path = _parsed(name)
+        if path is None:
+            continue
+        near = [path, *_ending_in(name, opened)]
+        if near == [path] and path not in listed:
+            ending = _ending_in(name, listed)
+            near += ending if len(ending) == 1 else []
+        found.update(dict.fromkeys(near))
+    return tuple(found)
+
+
+class Resolver:
+    """Looks up names within one text, of which `files` could be opened.
+
+    A name of several opened files means the one that was named last.
+    """
+
+    def __init__(self, text: str, files: Collection[RelPath]) -> None:
+        self._files = files
+        self._named: list[tuple[int, RelPath]] = []
+        mentions = [(m.offset, m.name) for m in mentions_in(text)]
+        mentions += [(p.offset, p.name) for p in places_in(text) if p.name is not None]
+        for offset, name in sorted(mentions):
+            for path in self._of(name, offset)[:1]:
+                if path in files:
+                    self._named.append((offset, path))
+
+    def paths_of(self, place: WrittenPlace) -> Sequence[RelPath]:
+        """The files that a place may mean, the likeliest first; only the first may be missing."""
+        if place.name is None:
+            return tuple(self._before(place.offset))[:_MOST_MEANT]
+        return self._of(place.name, place.offset)
+
+    def _of(self, name: str, offset: int) -> Sequence[RelPath]:
+        path = _parsed(name)
+        if path is None:
+            return ()
+        near = [p for p in self._before(offset) if p.text.endswith(f"/{name}")]
+        found = dict.fromkeys([*near, *_ending_in(name, self._files)])
+        return (path, *found) if path in self._files or not found else tuple(found)
+
+    def _before(self, offset: int) -> Iterator[RelPath]:
+        """Files named before, the last first."""
+        yield from dict.fromkeys(path for at, path in reversed(self._named) if at < offset)
+
+
+def _parsed(name: str) -> RelPath | None:
+    try:
+        return RelPath.parse(name)
+    except OutsideWorkspace:
+        return None
+
+
+def _ending_in(name: str, paths: Iterable[RelPath]) -> Sequence[RelPath]:
+    ending = f"/{name.removeprefix('./')}"
+    return [path for path in paths if path.text.endswith(ending)]
