@@ -13,13 +13,14 @@ from bench.report import Outcome, circumstances, show, write
 from bench.setup import MissingData, Setup
 from bench.source import tiny
 from bench.source.repositories import Repositories
-from bench.suites import economics, freshness, overhead, replay, retrieval, soak
+from bench.suites import checking, economics, freshness, overhead, replay, retrieval, soak
 from bench.talk.server import existing
 
 _HERE = Path(__file__).resolve().parent
 SUITES: Mapping[str, Callable[[Setup], Outcome]] = {
     "retrieval": retrieval.run,
     "freshness": freshness.run,
+    "checking": checking.run,
     "replay": replay.run,
     "economics": economics.run,
     "overhead": overhead.run,

@@ -19,6 +19,8 @@ def made(folder: Path) -> tuple[Path, Path]:
         if name == "shofer":
             continue
         _write(data / "swe-qa" / f"{name}.jsonl", _questions(name, commits[-1]))
+        if name == "flask":
+            _write(data / "checking" / "flask.jsonl", [_answer(commits[-1])])
     _write(data / "replay" / "sequence.jsonl", _sessions())
     _write(data / "replay" / "parallel.jsonl", _sessions())
     _write(data / "replay" / "understanding.jsonl", _sessions())
@@ -76,6 +78,20 @@ def _questions(name: str, commit: str) -> list[dict[str, object]]:
         }
         for module in _MODULES
     ]
+
+
+def _answer(commit: str) -> dict[str, object]:
+    """What a model could have said, with two right places."""
+    return {
+        "repo": "pallets/flask",
+        "commit": commit,
+        "question": "What opens the mailer, and where is its limit defined?",
+        "answer": (
+            "The limit is `MAILER_LIMIT = 3006` (`app/mailer.py:3`). `open_mailer` is what opens "
+            "the `mailer`, and it waits `30` at most (`app/mailer.py:6-7`)."
+        ),
+        "wrong": [],
+    }
 
 
 def _sessions() -> list[dict[str, object]]:

@@ -76,7 +76,7 @@ def test_a_dry_run_goes_through_every_part_of_a_suite(tmp_path: Path) -> None:
     assert ET.fromstring((tmp_path / "freshness-rates.svg").read_text()).tag.endswith("svg")
 
 
-@pytest.mark.parametrize("suite", ["retrieval", "replay", "freshness"])
+@pytest.mark.parametrize("suite", ["retrieval", "replay", "freshness", "checking"])
 def test_a_suite_without_its_data_says_so_and_is_no_failure(tmp_path: Path, suite: str) -> None:
     nowhere = str(tmp_path / "nowhere")
     done = run(suite, "--data", nowhere, "--repos", nowhere, "--out", str(tmp_path))
@@ -237,3 +237,62 @@ def test_a_first_request_is_searched_for_gold_lines_and_files(tmp_path: Path) ->
     gold = [("a.ts", 2, 2), ("b.ts", 1, 1)]
     found = replay.head_start(prompt, gold, views.Lines(tmp_path))
     assert found == {"files": 1 / 2, "lines": 1 / 2}
+
+
+@pytest.mark.real("git")
+def test_a_dry_run_says_an_answer_and_then_makes_it_wrong_in_every_way(tmp_path: Path) -> None:
+    """But one: nowhere is a tiny file free of what is said of it."""
+    file = tmp_path / "found.json"
+    done = run("checking", "--dry-run", "--json", str(file), "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    first, *others = json.loads(file.read_text())["rows"]
+    assert (first["mode"], first["right"], first["kept"]) == ("companion", 2, 2)
+    kinds = set(bench("checking.spoiling").KINDS) - {"lines"}
+    assert {row["kind"] for row in others} == kinds
+
+
+def test_a_verdict_is_worth_what_the_place_is() -> None:
+    scoring, scores, server = bench("checking.scoring"), bench("scores"), bench("talk.server")
+    places = tuple(scores.Place("a.py", n, n) for n in (1, 2, 3))
+    statuses = ("verified", "corrected", "unsupported")
+    answer = server.Answer("", places, statuses, 0.1, mode="companion")
+    assert scoring.verdicts(answer, places) == {"kept": 1, "moved": 1, "denied": 1}
+    assert [scoring.is_caught(answer, [place]) for place in places] == [False, True, True]
+    assert not scoring.is_caught(answer, places)
+    assert not scoring.is_thrown(answer, right=5, wrong=0)
+    instead = server.Answer("", places, statuses, 0.1, mode="evidence")
+    assert scoring.verdicts(instead, places) == {"kept": 0, "moved": 0, "denied": 3}
+    assert scoring.is_caught(instead, places)
+    assert scoring.is_thrown(instead, right=4, wrong=1)
+    assert not scoring.is_thrown(instead, right=3, wrong=1)
+
+
+WRONG = {
+    "lines": ("LIMIT = 5` is what `charge(card)` returns, if `ok` (a.py:63)", ["a.py:63"]),
+    "value": ("`LIMIT = 56` is what `charge(card)` returns, if `ok` (a.py:3)", ["a.py:3"]),
+    "file": ("`charge(card)` returns, if `ok` (b.py:3)", ["b.py:3"]),
+    "next definition": ("`charge(card)` returns, if `ok` (a.py:4)", ["a.py:4"]),
+    "name": ("is what `refund(card)` returns, if `ok` (a.py:3)", ["a.py:3"]),
+    "stale value": ("`LIMIT = 6` is what", ["a.py:3"]),
+    "negation": ("`LIMIT = 5` is not what `charge(card)`", ["a.py:3"]),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_one_thing_in_an_answer_is_made_wrong(tmp_path: Path, kind: str) -> None:
+    prose, spoiling = bench("checking.prose"), bench("checking.spoiling")
+    rest = "rest = 0\n" * 60
+    code = "\n\ndef charge(card): return LIMIT = 5\ndef refund(card): ...\n"
+    for name, text in (("a.py", code + rest), ("b.py", rest)):
+        (tmp_path / name).write_text(text)
+    said = "It has `LIMIT` (a.py:3). `LIMIT = 5` is what `charge(card)` returns, if `ok` (a.py:3)."
+    (made,) = spoiling.spoiled(spoiling.Original(said, bench("views").Lines(tmp_path)), kind)
+    assert WRONG[kind][0] in made.text
+    assert [prose.written(place) for place in made.places] == WRONG[kind][1]
+
+
+def test_a_clause_ends_at_its_places_and_begins_behind_those_of_another() -> None:
+    prose = bench("checking.prose")
+    text = "So `a` (x.py:1) is `f, g`, and `b.c` has `d, e` (`x.py:2`, `x.py:3-4`)."
+    clauses = [text[slice(*prose.clause_around(text, one))] for one in prose.citations(text)]
+    assert clauses == ["So `a` (", "and `b.c` has `d, e` (`", "and `b.c` has `d, e` (`"]
