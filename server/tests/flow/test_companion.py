@@ -162,7 +162,7 @@ async def test_a_file_that_was_opened_may_be_named_in_short() -> None:
     )
     answer = await _ask(house)
     assert answer.text == (
-        "`fetch_page` tries again (client.py:5-6), up to `RETRY_LIMIT` (config.py:3)."
+        "`fetch_page` tries again (app/client.py:5-6), up to `RETRY_LIMIT` (app/config.py:3)."
     )
     assert [f"{c} {c.status}" for c in answer.citations] == [
         "app/client.py:5-6 verified",
@@ -187,7 +187,10 @@ async def test_an_answer_whose_places_mostly_fail_is_replaced_and_they_are_named
     answer = await _ask(house)
     assert (answer.mode, answer.grounding) == (Mode.EVIDENCE, Grounding.VERIFIED)
     assert answer.notice is not None
-    assert "(app/ghost.py:1, app/ghost.py:2, app/ghost.py:3 and 2 more)" in answer.notice
+    assert (
+        "(app/ghost.py line 1, app/ghost.py line 2, app/ghost.py line 3 and 2 more)"
+        in answer.notice
+    )
 
 
 @pytest.mark.promise("citations-checked")

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from live_memory.core.asking.answer import Citation, CitationStatus, Grounding
-from live_memory.core.checking.claims import Clause, Piece, PieceKind, Sentence, sentences_of
+from live_memory.core.checking.claims import Clause, Piece, Sentence, sentences_of
 from live_memory.core.checking.holding import Said, holds, only_place
 from live_memory.core.checking.resolving import Resolver
 from live_memory.core.checking.shown import Lines, SourceFile
-from live_memory.core.checking.stating import missing_pieces
+from live_memory.core.checking.stating import is_text, missing_pieces
 from live_memory.core.checking.written import WrittenPlace
 from live_memory.core.values import RelPath
 
@@ -43,7 +43,7 @@ def check(text: str, files: Mapping[RelPath, SourceFile]) -> CheckedText:
     whole = _Text(text, files)
     judged = [each for sentence in sentences_of(text) for each in whole.judged(sentence)]
     for each in reversed(judged):
-        text = _written(each, text)
+        text = _written(each, text, whole.resolver)
     citations = _distinct(each.citation for each in judged)
     return CheckedText(text, citations, _grade(citations))
 
@@ -53,7 +53,7 @@ class _Text:
 
     def __init__(self, text: str, files: Mapping[RelPath, SourceFile]) -> None:
         self._files = files
-        self._resolver = Resolver(text, files.keys())
+        self.resolver = Resolver(text, files.keys())
         self._said = Said.by(text)
 
     def judged(self, sentence: Sentence) -> Iterator[_Judged]:
@@ -72,7 +72,7 @@ class _Text:
                 yield _Judged(claim.place, citation, missing)
 
     def _claim(self, sentence: Sentence, clause: Clause, place: WrittenPlace) -> "_Claim":
-        paths = self._resolver.paths_of(place)
+        paths = self.resolver.paths_of(place)
         near = (Said.of(sentence, span) for span in (clause.before, clause.after))
         meant = [
             Lines(self._files[path], place.start, place.end)
@@ -82,12 +82,15 @@ class _Text:
         return _Claim(place, clause, (*near, Said.of(sentence), self._said), paths, meant)
 
     def _missing(self, sentence: Sentence, shown: Sequence[Lines]) -> Sequence[Piece]:
-        """What stands at no place; what is added behind the last one may stand in any file."""
+        """What stands at no place; what is added behind the last one may stand in any file.
+
+        A message that is added there is no claim of any place.
+        """
         last = sentence.clauses[-1]
         is_added = bool(Said.of(sentence, last.before).tokens)
         end = last.after[0] if is_added else len(sentence.text)
         own = [p for p in sentence.pieces if p.offset < end]
-        added = [p for p in sentence.pieces[len(own) :] if p.kind is not PieceKind.QUOTE]
+        added = [p for p in sentence.pieces[len(own) :] if not is_text(p.text)]
         whole = [Lines(f, 1, len(f.lines)) for f in self._files.values()] if added else []
         return [*missing_pieces(own, shown), *missing_pieces(added, whole)]
 
@@ -163,16 +166,23 @@ def _distinct(citations: Iterable[Citation]) -> tuple[Citation, ...]:
     return tuple(found.values())
 
 
-def _written(judged: _Judged, text: str) -> str:
+def _written(judged: _Judged, text: str, resolver: Resolver) -> str:
+    """The text with lines that were moved, a mark where there is nothing, and the file's path.
+
+    A path is written out where the text has it only in short: it may be an old one.
+    """
     place, citation = judged.place, judged.citation
-    if citation.status is CitationStatus.VERIFIED:
-        return text
     if citation.status is CitationStatus.CORRECTED:
         lines = str(citation).rpartition(":")[2]
-        return f"{text[: place.lines_offset]}{lines}{text[place.end_offset :]}"
-    at = place.end_offset + text.startswith("`", place.end_offset)
-    what = ", ".join(f"`{piece.text}`" for piece in judged.missing)
-    return f"{text[:at]} (not found there{': ' if what else ''}{what}){text[at:]}"
+        text = f"{text[: place.lines_offset]}{lines}{text[place.end_offset :]}"
+    elif citation.status is CitationStatus.UNSUPPORTED:
+        end = place.end_offset + text.startswith("`", place.end_offset)
+        what = ", ".join(f"`{piece.text}`" for piece in judged.missing)
+        return f"{text[:end]} (not found there{': ' if what else ''}{what}){text[end:]}"
+    at = place.name_offset
+    if place.name is None or at is None or resolver.is_spelled_out(citation.path):
+        return text
+    return f"{text[:at]}{citation.path}{text[at + len(place.name) :]}"
 
 
 def _grade(citations: Sequence[Citation]) -> Grounding:

@@ -46,10 +46,15 @@ class Resolver:
         self._named: list[tuple[int, RelPath]] = []
         mentions = [(m.offset, m.name) for m in mentions_in(text)]
         mentions += [(p.offset, p.name) for p in places_in(text) if p.name is not None]
+        self._spelled_out = {name.removeprefix("./") for _, name in mentions}
         for offset, name in sorted(mentions):
             for path in self._of(name, offset)[:1]:
                 if path in files:
                     self._named.append((offset, path))
+
+    def is_spelled_out(self, path: RelPath) -> bool:
+        """Whether the text names this file in full, so that short forms of it can be followed."""
+        return path.text in self._spelled_out
 
     def paths_of(self, place: WrittenPlace) -> Sequence[RelPath]:
         """The files that a place may mean, the likeliest first; only the first may be missing."""

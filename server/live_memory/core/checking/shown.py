@@ -19,7 +19,7 @@ _TOKEN = re.compile(r"(?<![\w\"'])[rRbBuUfF]{1,2}[\"']|\d[\w.]*\w|\w+|[^\w\s]")
 _COMMENT = re.compile(r"^\s*(?:#+|//[/!]?|\*|--|;+)(?=\s)", re.MULTILINE)
 # A string that goes on in the next, as compilers join them: `"a " f"b"`.
 _JOINED = re.compile(r" \" \w{0,2}\" ")
-_CLOSES, _BREAKS = frozenset(")]}"), frozenset("()[]{},;\\`")
+_CLOSES = frozenset(")]}")
 _SCOPES = (DefinitionKind.FUNCTION, DefinitionKind.METHOD, DefinitionKind.CLASS)
 
 
@@ -168,9 +168,5 @@ def as_code(text: str) -> str:
 
 
 def as_broken(text: str) -> str:
-    """The tokens of code without what breaking it over lines changes.
-
-    Those are brackets, commas, marks of comments and the seams of joined strings.
-    """
-    tokens = as_code(_COMMENT.sub("", text)).split()
-    return _JOINED.sub(" ", f" {' '.join(token for token in tokens if token not in _BREAKS)} ")
+    """The tokens of a text that is broken over lines, without comment marks and string seams."""
+    return _JOINED.sub(" ", as_code(_COMMENT.sub("", text)))

@@ -12,7 +12,7 @@ from live_memory.core.checking.claims import LITERAL, Piece, PieceKind
 from live_memory.core.checking.shown import Lines, as_broken, as_code, words_in
 from live_memory.core.evidence.words import words_of
 
-__all__ = ["are_set", "are_there", "is_quoted", "missing_pieces"]
+__all__ = ["are_set", "are_there", "is_quoted", "is_text", "missing_pieces"]
 
 _ELISION = re.compile(r"\.\.\.|…")
 _LITERALS = re.compile(rf"(?<![\w.])[bBrRuUfF]{{0,2}}(?:{LITERAL})(?![\w.])")
@@ -77,6 +77,12 @@ def is_quoted(code: str, shown: Iterable[Lines]) -> bool:
     )
 
 
+def is_text(code: str) -> bool:
+    """Whether it is words rather than code: a message, or a sentence of a comment."""
+    words = words_of(code)
+    return len(words) >= _LONG and 2 * len(_PLAIN_PAIR.findall(code)) >= len(words) - 1
+
+
 def _has(literal: str, text: Sequence[str], words: Collection[str]) -> bool:
     bare = literal.strip("\"'")
     if bare != literal:
@@ -128,8 +134,7 @@ def _is_example(code: str, shown: Sequence[Lines]) -> bool:
     words = words_of(code)
     if len(words) <= _SHORT:
         return not literals
-    is_text = 2 * len(_PLAIN_PAIR.findall(code)) >= len(words) - 1
-    wanted = len(words) * (_SHARE if is_text and len(words) >= _LONG else 1)
+    wanted = len(words) * (_SHARE if is_text(code) else 1)
     return any(_in_order(words, words_of("\n".join(lines.text))) >= wanted for lines in shown)
 
 

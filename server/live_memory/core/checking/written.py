@@ -52,7 +52,8 @@ class FileMention:
 class WrittenPlace:
     """Lines of the file `name`, or of one named before where it is `None`.
 
-    It was written from `offset` to `end_offset`, its numbers from `lines_offset`. What is not
+    It was written from `offset` to `end_offset`, its numbers from `lines_offset`, its name from
+    `name_offset` where it is the first place behind it. What is not
     `is_certain` may be no place at all; what `is_further` adds lines to the place before it.
     """
 
@@ -64,6 +65,7 @@ class WrittenPlace:
     end_offset: int
     is_certain: bool = True
     is_further: bool = False
+    name_offset: int | None = None
 
 
 def mentions_in(text: str) -> Iterator[FileMention]:
@@ -90,17 +92,17 @@ def cites(text: str) -> bool:
 
 
 def _written(text: str, head: re.Match[str], ranges: list[re.Match[str]]) -> list[WrittenPlace]:
-    name = head["before"] or head["worded"]
-    start = head.start()
+    name, start = head["before"] or head["worded"], head.start()
+    at = start if name else None
     if head["worded"] and not _FILE.search(head["worded"]):  # "it is line 89"
-        name, start = None, head.end("worded") + 1
+        name, start, at = None, head.end("worded") + 1, None
     if name is not None and _OBJECT.match(name):  # "`self.verify`:681" is a line of a file before
-        name, start = None, head.end() - 1
+        name, start, at = None, head.end() - 1, None
     is_bare = head["number"] is not None
     if name is not None and (_ADDRESS.match(name) or not _MAY_BE_FILE.search(name)):
         return []
     if name is None and (of := _OF.match(text, ranges[-1].end())) and _FILE.search(of["name"]):
-        name = of["name"]
+        name, at = of["name"], of.start("name")
     if is_bare and not _may_be_lines(text, ranges):
         return []
     places = []
@@ -116,6 +118,7 @@ def _written(text: str, head: re.Match[str], ranges: list[re.Match[str]]) -> lis
                 each.end(),
                 is_certain=not is_bare and (name is None or bool(_FILE.search(name))),
                 is_further=number > 0,
+                name_offset=None if number else at,
             )
         )
     return places

@@ -17,6 +17,8 @@ __all__ = ["Verified", "verify"]
 
 # A model that cites more files than this lists a folder; the rest are marked as unsupported.
 _MOST_FILES = 40
+# So many are looked through in some milliseconds, faster than a busy pool gives a thread.
+_FEW_LINES = 500
 # So many places are named where an answer is not given for them.
 _MOST_NAMED = 3
 
@@ -38,7 +40,7 @@ class Verified:
         bad = [c for c in citations if c.status is CitationStatus.UNSUPPORTED]
         if 2 * len(bad) <= len(citations):
             return None
-        named = ", ".join(str(c) for c in bad[:_MOST_NAMED])
+        named = ", ".join(f"{c.path} line {c.start}" for c in bad[:_MOST_NAMED])
         more = f" and {len(bad) - _MOST_NAMED} more" if len(bad) > _MOST_NAMED else ""
         return f"most places it named do not hold what it said of them ({named}{more})"
 
@@ -53,4 +55,6 @@ async def verify(
     """
     files = await desk.current(named_paths(text, opened=opened, listed=listed)[:_MOST_FILES])
     sources = {path: SourceFile(path, f.lines, f.outline) for path, f in files.items()}
+    if sum(len(source.lines) for source in sources.values()) <= _FEW_LINES:
+        return Verified(check(text, sources), files)
     return Verified(await anyio.to_thread.run_sync(check, text, sources), files)

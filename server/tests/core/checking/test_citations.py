@@ -28,6 +28,7 @@ FILES = {
         "MASK: int = 0xff",
         '"DEBUG": False,',
         "MARK = u'x'",
+        "STEPS = []",
     ),
     "Makefile": ("all:", "\tpython -m build"),
     "src/table/column.py": (
@@ -48,6 +49,9 @@ FILES = {
     ),
     "src/other/column.py": ("def unrelated():", "    pass"),
 }
+
+
+_COLUMN = "src/table/column.py"
 
 
 def check(text: str) -> CheckedText:
@@ -72,7 +76,7 @@ def _statuses(text: str) -> list[str]:
         ("`MAX_RETRIES` is 7 (src/config.py:1).", ["src/config.py:3 corrected"]),
         ("`load_settings` is at src/config.py:99.", ["src/config.py:6 corrected"]),
         ("load_settings() is at src/config.py:1-2.", ["src/config.py:6 corrected"]),
-        ("The settings are read at src/config.py:6-99.", ["src/config.py:6-11 corrected"]),
+        ("The settings are read at src/config.py:6-99.", ["src/config.py:6-12 corrected"]),
         ("`MAX_RETRIES` is 3 (src/config.py:3).", ["src/config.py:3 unsupported"]),
         ("`MAX_RETRIES` is 3 (src/config.py:1).", ["src/config.py:1 unsupported"]),
         ("MAX_RETRIES equals 3, src/config.py:3", ["src/config.py:3 unsupported"]),
@@ -99,6 +103,18 @@ def _statuses(text: str) -> list[str]:
         ("`MASK` is `0x0f` (src/config.py:9)", ["src/config.py:9 unsupported"]),
         ("`DEBUG = True` (src/config.py:10)", ["src/config.py:10 unsupported"]),
         ("`config.DEBUG = False` (src/config.py:1)", ["src/config.py:10 corrected"]),
+        # What is said behind the last place counts too, and a head that has gained a parameter.
+        (
+            f"`copy` is at {_COLUMN}:8, which reads `def copy(self, *, order=None):`.",
+            [f"{_COLUMN}:8 unsupported"],
+        ),
+        (
+            f"`copy` is at {_COLUMN}:8, which reads `def copy(self, *, order=None, strip=False):`.",
+            [f"{_COLUMN}:8 verified"],
+        ),
+        ("It is `STEPS = ()` (src/config.py:12).", ["src/config.py:12 unsupported"]),
+        ("It is `STEPS = []` (src/config.py:12).", ["src/config.py:12 verified"]),
+        ("`def load_settings(app)` is at src/config.py:6.", ["src/config.py:6 unsupported"]),
         ("`load_settings` calls `getenv(x)` (src/config.py:6).", ["src/config.py:6 unsupported"]),
         ("It is in src/ghost.py:3.", ["src/ghost.py:3 unsupported"]),
         ("Nothing stands at src/config.py:500.", ["src/config.py:500 unsupported"]),
@@ -107,9 +123,6 @@ def _statuses(text: str) -> list[str]:
 )
 def test_a_place_is_verified_corrected_or_not_found(text: str, expected: list[str]) -> None:
     assert _statuses(text) == expected
-
-
-_COLUMN = "src/table/column.py"
 
 
 @pytest.mark.promise("citations-checked")
@@ -198,6 +211,20 @@ def test_places_in_short_forms_are_checked_like_others(text: str, expected: list
     assert {c.status for c in checked.citations} == {CitationStatus.VERIFIED}
     assert {c.path.text for c in checked.citations} == {_COLUMN}
     assert checked.text == text
+
+
+@pytest.mark.promise("never-falsely-fresh")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("`copy` is at table/column.py:8.", f"`copy` is at {_COLUMN}:8."),
+        ("`copy` is on lines 8-9 of table/column.py.", f"`copy` is on lines 8-9 of {_COLUMN}."),
+        ("`load_settings` (config.py:1)", "`load_settings` (src/config.py:6)"),
+    ],
+)
+def test_a_path_that_is_written_in_short_only_is_written_out(text: str, expected: str) -> None:
+    """A file that moved below another folder still ends so, and its old path leads nowhere."""
+    assert check(text).text == expected
 
 
 @pytest.mark.parametrize(
