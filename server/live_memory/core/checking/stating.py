@@ -24,7 +24,7 @@ _DEFINES = re.compile(
 )
 _CALL = re.compile(r"[^\s(\[]*?(?P<name>[\w$]+)[!?]?[(\[].*[)\]][^\w(\[]*")
 _GIVEN = re.compile(rf"(?P<name>\b[A-Za-z_]\w*)\s*=\s*(?P<value>{LITERAL}|\w+)")
-_PLAIN_PAIR = re.compile(r"\b[A-Za-z]?[a-z]+,? (?=[a-z]+\b)")
+_PLAIN_PAIR = re.compile(r"\b[A-Za-z]?[a-z]+ (?=[a-z]+\b)")
 # Of a text that long a fifth of the words may be filled in when the program runs.
 _LONG, _SHARE = 5, 0.8
 # What has no more words than this may be an expression of the writer's own.
@@ -80,7 +80,11 @@ def is_quoted(code: str, shown: Iterable[Lines]) -> bool:
 def is_text(code: str) -> bool:
     """Whether it is words rather than code: a message, or a sentence of a comment."""
     words = words_of(code)
-    return len(words) >= _LONG and 2 * len(_PLAIN_PAIR.findall(code)) >= len(words) - 1
+    return (
+        not _DEFINES.match(code)
+        and len(words) >= _LONG
+        and 2 * len(_PLAIN_PAIR.findall(code)) >= len(words) - 1
+    )
 
 
 def _has(literal: str, text: Sequence[str], words: Collection[str]) -> bool:
@@ -98,7 +102,8 @@ def _is_set(piece: Piece, shown: Sequence[Lines], said: set[str]) -> bool:
     if is_quoted(f"{name}={value}", shown):
         return True
     if not (_WHOLE_LITERAL.fullmatch(value) or value in _TRUTH):
-        return is_quoted(value, shown)
+        # `[]` stands anywhere; an expression may be broken over lines.
+        return len(words_of(value)) > 1 and is_quoted(value, shown)
     if not piece.is_argument or set(_values_of(name, shown)) - said:
         return False
     return value in _TRUTH or any(

@@ -112,6 +112,11 @@ def _statuses(text: str) -> list[str]:
             f"`copy` is at {_COLUMN}:8, which reads `def copy(self, *, order=None, strip=False):`.",
             [f"{_COLUMN}:8 verified"],
         ),
+        (
+            f"`copy` is at {_COLUMN}:8, which reads `def copy(self, order, strips):`.",
+            [f"{_COLUMN}:8 unsupported"],
+        ),
+        ("`STEPS` is at src/config.py:12: `MARK = []`.", ["src/config.py:12 unsupported"]),
         ("It is `STEPS = ()` (src/config.py:12).", ["src/config.py:12 unsupported"]),
         ("It is `STEPS = []` (src/config.py:12).", ["src/config.py:12 verified"]),
         ("`def load_settings(app)` is at src/config.py:6.", ["src/config.py:6 unsupported"]),
