@@ -44,13 +44,14 @@ _IN_CODE = re.compile(rf"(?<![\w.])(?:{LITERAL})(?![\w]|\.\w)")
 # Code with a blank or with arguments is quoted from the file; a name with its value may be written
 # otherwise there (`"name": value,`, `name: int = value`).
 _QUOTE = re.compile(r"\S\s+\S|\([^)\s]")
-_SETTING = re.compile(r"[\"']?(?:\w+\.)*(\w+)[\"']?\s*(?:==?|:=?)(?!:|//)\s*(\S.*)")
+_SETTING = re.compile(r"[\"']?(?:\w+\.)*(\w+)[\"']?\s*(?:==?|:=|:(?=\s))\s*(\S.*)")
 _PATH = re.compile(r"(?:[\w.@+-]+/)+[\w.@+-]+\.\w+")
 # An argument and an environment variable have no blanks around the sign, a constant has.
 _ARGUMENT = re.compile(r"[A-Za-z_]\w*=\S")
 # A word in quotation marks in prose is prose, unless a name is said to be it.
 _STATED = re.compile(
-    r"(?:(?<!\d )=|\b(?:is|are|equals|was|to|of|by|value)) +"
+    r"(?:(?<!\d )=|\b(?:is|are|equals|was|value|(?:set|equal|defaults?|limited|fixed) to"
+    r"|(?:limit|default|value|maximum|minimum|timeout|size|length|number|count) of)) +"
     rf"(?P<number>{_NUMBER})(?![\w%-]|\.\d)"
     r"|`\s+(?:is|equals|=)\s+(?P<string>\"[^\"\n]{1,80}\"|'[^'\n]{1,80}')"
 )
@@ -100,12 +101,8 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence that cites, its places blanked out; it begins at `offset` of the whole text.
+    """A sentence that cites, its places blanked out; offsets count from its beginning."""
 
-    Offsets of clauses and pieces count from there.
-    """
-
-    offset: int
     text: str
     clauses: tuple[Clause, ...]
     pieces: tuple[Piece, ...]
@@ -158,7 +155,7 @@ def _sentence(
     prose: str, plain: str, span: tuple[int, int], places: Sequence[WrittenPlace]
 ) -> Sentence:
     text = plain[slice(*span)]
-    return Sentence(span[0], text, tuple(_clauses(prose, span, places)), pieces_of(text))
+    return Sentence(text, tuple(_clauses(prose, span, places)), pieces_of(text))
 
 
 def _clauses(prose: str, span: tuple[int, int], places: Sequence[WrittenPlace]) -> Iterator[Clause]:

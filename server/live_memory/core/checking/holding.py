@@ -20,12 +20,13 @@ from live_memory.core.evidence.words import tokens_of_word, words_of
 
 __all__ = ["Said", "holds", "only_place"]
 
-# Chosen on 54 answers of four writers about seven repositories in six languages; none of them
-# matters within a factor of one and a half (benchmark/README.md, suite `checking`).
-_PRESENT = 0.25  # of its worth stands together in the file: it can be looked for there
-_LIKE_CODE, _LIKE_PROSE, _LIKE_HIT, _LIKE_TEXT = 0.8, 0.2, 0.2, 0.2
-_LIKEST, _HARDLY_PRESENT, _LIKE_ONLY_TEXT = 0.9, 0.15, 0.5
-_LIKEST_TEXT = 0.85
+# Of what is said, so much of its worth stands together somewhere in the file: enough to look for
+# it there, and hardly enough. Chosen like all of these on 92 answers of six writers (ADR 16); none
+# of them matters within a fifth.
+_PRESENT, _HARDLY_PRESENT = 0.25, 0.15
+# How much lines hold of it against the most that as many lines of the file do.
+_SOMEWHAT, _HALF, _MOSTLY = 0.2, 0.5, 0.85
+# Fewer words are a pointer and no claim; a name on more lines tells nothing of one of them.
 _FEW, _SELDOM = 3, 30
 
 _WORD = re.compile(r"\w+")
@@ -94,35 +95,32 @@ def holds(lines: Lines, said: Sequence[Said]) -> bool:
     before, nearest, after, sentence, text = (one.without(lines.file.name) for one in each)
     if any(_shows(lines, one) for one in (before, nearest, after) if one.tokens):
         return True
-    if _is_on(sentence, lines) and lines.likeness(sentence.tokens)[0] >= _LIKE_PROSE:
+    if _is_on(sentence, lines) and lines.likeness(sentence.tokens)[0] >= _SOMEWHAT:
         return True
     if sentence.telling and sentence.names.isdisjoint(lines.file.words):
         return False
     like_text, _ = lines.likeness(text.tokens)
     # One line alone is like a whole text by chance.
-    if like_text >= _LIKEST_TEXT and lines.end > lines.start:
+    if like_text >= _MOSTLY and lines.end > lines.start:
         return True
     like, present = lines.likeness(before.tokens)
     if _stands_elsewhere(before, lines) or (present >= _PRESENT and len(before.tokens) > _FEW):
         return False
-    if like >= _LIKEST:
-        return True
     is_of_text = _is_on(text, lines) or not lines.inner.isdisjoint(text.names)
-    return like_text >= (_LIKE_TEXT if is_of_text else _LIKE_ONLY_TEXT)
+    return like >= _MOSTLY or like_text >= (_SOMEWHAT if is_of_text else _HALF)
 
 
 def _shows(lines: Lines, said: Said) -> bool:
     """Whether its code stands on the lines, or they are as like it as others of their file."""
     like, present = lines.likeness(said.tokens)
-    if _is_on(said, lines) and (like >= _LIKE_HIT or len(said.tokens) < _FEW):
+    if _is_on(said, lines) and (like >= _SOMEWHAT or len(said.tokens) < _FEW):
         return True
     scopes = {word for d in lines.around for word in words_of(d.name)}
     if not lines.inner.isdisjoint(said.names) and said.names <= scopes:
         return True
-    is_code = _stands_elsewhere(said, lines)
-    if present >= _HARDLY_PRESENT and like >= _LIKEST:
+    if present >= _HARDLY_PRESENT and like >= _MOSTLY:
         return True
-    return present >= _PRESENT and like >= (_LIKE_CODE if is_code else _LIKE_PROSE)
+    return present >= _PRESENT and like >= _SOMEWHAT and not _stands_elsewhere(said, lines)
 
 
 def _stands_elsewhere(said: Said, lines: Lines) -> bool:

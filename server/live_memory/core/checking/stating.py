@@ -102,11 +102,14 @@ def _is_set(piece: Piece, shown: Sequence[Lines], said: set[str]) -> bool:
     if is_quoted(f"{name}={value}", shown):
         return True
     if not (_WHOLE_LITERAL.fullmatch(value) or value in _TRUTH):
-        # `[]` stands anywhere; an expression may be broken over lines.
-        return len(words_of(value)) > 1 and is_quoted(value, shown)
-    if not piece.is_argument or set(_values_of(name, shown)) - said:
+        # `[]` stands anywhere, and `[...]` says nothing; an expression may be broken over lines.
+        words = len(words_of(value))
+        return is_quoted(value, shown) if words > 1 else not words and bool(_ELISION.search(value))
+    if set(_values_of(name, shown)) - said:
         return False
-    return value in _TRUTH or any(
+    if value in _TRUTH:  # often a condition, and no statement of what is there
+        return True
+    return piece.is_argument and any(
         _has(value, lines.file.lines, lines.file.words) for lines in shown
     )
 

@@ -117,6 +117,14 @@ def _statuses(text: str) -> list[str]:
             [f"{_COLUMN}:8 unsupported"],
         ),
         ("`STEPS` is at src/config.py:12: `MARK = []`.", ["src/config.py:12 unsupported"]),
+        (
+            "The domain passes `py:func` on to `MAX_RETRIES` (src/config.py:3).",
+            ["src/config.py:3 verified"],
+        ),
+        (
+            "It runs where `MAX_RETRIES` is 7 and `eager: true` (src/config.py:3).",
+            ["src/config.py:3 verified"],
+        ),
         ("It is `STEPS = ()` (src/config.py:12).", ["src/config.py:12 unsupported"]),
         ("It is `STEPS = []` (src/config.py:12).", ["src/config.py:12 verified"]),
         ("`def load_settings(app)` is at src/config.py:6.", ["src/config.py:6 unsupported"]),
