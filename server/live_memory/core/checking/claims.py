@@ -53,6 +53,7 @@ _STATED = re.compile(
     r"(?:(?<!\d )=|\b(?:is|are|equals|was|value|(?:set|equal|defaults?|limited|fixed) to"
     r"|(?:limit|default|value|maximum|minimum|timeout|size|length|number|count) of)) +"
     rf"(?P<number>{_NUMBER})(?![\w%-]|\.\d)"
+    rf"|` (?P<beside>{_NUMBER})(?=[,;)]|\.(?:\s|$)| and | \()"
     r"|`\s+(?:is|equals|=)\s+(?P<string>\"[^\"\n]{1,80}\"|'[^'\n]{1,80}')"
 )
 # What is said not to be there need not be there; so far back a sentence is searched for it.
@@ -185,7 +186,7 @@ def _pieces(text: str) -> Iterator[Piece]:
         yield Piece(PieceKind.NAME, name.group(), name.start())
     marked = _CODE.sub(lambda code: "`" + " " * (len(code.group()) - 2) + "`", text)
     for said in _STATED.finditer(marked):
-        value = said["number"] or said["string"]
+        value = said["number"] or said["string"] or said["beside"]
         yield Piece(PieceKind.VALUE, value, said.end() - len(value))
 
 

@@ -125,6 +125,15 @@ def _statuses(text: str) -> list[str]:
             "It runs where `MAX_RETRIES` is 7 and `eager: true` (src/config.py:3).",
             ["src/config.py:3 verified"],
         ),
+        # A number right behind a name is its value.
+        (
+            "`MAX_RETRIES` 7, `MASK` 0xff (src/config.py:3, 9).",
+            ["src/config.py:3 verified", "src/config.py:9 verified"],
+        ),
+        (
+            "`MASK` is 0xff, `MAX_RETRIES` 8 (src/config.py:3, 9).",
+            ["src/config.py:3 unsupported", "src/config.py:9 unsupported"],
+        ),
         ("It is `STEPS = ()` (src/config.py:12).", ["src/config.py:12 unsupported"]),
         ("It is `STEPS = []` (src/config.py:12).", ["src/config.py:12 verified"]),
         ("`def load_settings(app)` is at src/config.py:6.", ["src/config.py:6 unsupported"]),
