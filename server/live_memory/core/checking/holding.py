@@ -91,10 +91,9 @@ class Said:
 
 def holds(lines: Lines, said: Sequence[Said]) -> bool:
     """Whether lines hold what is said before the place, behind it, in the sentence, in the text."""
-    each = (said[0], said[0].nearest, *said[1:])
-    before, nearest, after, sentence, text = (one.without(lines.file.name) for one in each)
-    if any(_shows(lines, one) for one in (before, nearest, after) if one.tokens):
+    if any(_shows(lines, one) for one in (said[0], said[0].nearest, said[1]) if one.tokens):
         return True
+    before, _, sentence, text = (one.without(lines.file.name) for one in said)
     if _is_on(sentence, lines) and lines.likeness(sentence.tokens)[0] >= _SOMEWHAT:
         return True
     if sentence.telling and sentence.names.isdisjoint(lines.file.words):
@@ -112,8 +111,10 @@ def holds(lines: Lines, said: Sequence[Said]) -> bool:
 
 def _shows(lines: Lines, said: Said) -> bool:
     """Whether its code stands on the lines, or they are as like it as others of their file."""
+    is_on = _is_on(said, lines)
+    said = said.without(lines.file.name)
     like, present = lines.likeness(said.tokens)
-    if _is_on(said, lines) and (like >= _SOMEWHAT or len(said.tokens) < _FEW):
+    if is_on and (like >= _SOMEWHAT or len(said.tokens) < _FEW):
         return True
     scopes = {word for d in lines.around for word in words_of(d.name)}
     if not lines.inner.isdisjoint(said.names) and said.names <= scopes:
@@ -131,12 +132,14 @@ def _stands_elsewhere(said: Said, lines: Lines) -> bool:
 def only_place(pieces: Sequence[Piece], file: SourceFile) -> Lines | None:
     """The line of the most telling piece, where it stands on one line of the file and no other.
 
-    That is a quotation, else the name on the fewest lines, with the values that are said of it.
+    That is a quotation, else a setting, else the name on the fewest lines, with the values that
+    are said of it.
     """
     quotes = [p.text for p in pieces if p.kind is PieceKind.QUOTE]
     found = [[line for line in file.singles if is_quoted(quote, (line,))] for quote in quotes]
     if not any(found):
-        names = {p.text for p in pieces if p.kind in (PieceKind.NAME, PieceKind.SETTING)}
+        kinds = {p.kind for p in pieces} & {PieceKind.SETTING} or {PieceKind.NAME}
+        names = {p.text for p in pieces if p.kind in kinds}
         values = [p for p in pieces if p.kind is PieceKind.VALUE]
         on = ([file.singles[n - 1] for n in file.words.get(name, ())] for name in names)
         found = [[line for line in each if not missing_pieces(values, (line,))] for each in on]

@@ -29,6 +29,7 @@ FILES = {
         '"DEBUG": False,',
         "MARK = u'x'",
         "STEPS = []",
+        "config = load",
     ),
     "Makefile": ("all:", "\tpython -m build"),
     "src/table/column.py": (
@@ -76,7 +77,7 @@ def _statuses(text: str) -> list[str]:
         ("`MAX_RETRIES` is 7 (src/config.py:1).", ["src/config.py:3 corrected"]),
         ("`load_settings` is at src/config.py:99.", ["src/config.py:6 corrected"]),
         ("load_settings() is at src/config.py:1-2.", ["src/config.py:6 corrected"]),
-        ("The settings are read at src/config.py:6-99.", ["src/config.py:6-12 corrected"]),
+        ("The settings are read at src/config.py:6-99.", ["src/config.py:6-13 corrected"]),
         ("`MAX_RETRIES` is 3 (src/config.py:3).", ["src/config.py:3 unsupported"]),
         ("`MAX_RETRIES` is 3 (src/config.py:1).", ["src/config.py:1 unsupported"]),
         ("MAX_RETRIES equals 3, src/config.py:3", ["src/config.py:3 unsupported"]),
@@ -125,6 +126,8 @@ def _statuses(text: str) -> list[str]:
             "It runs where `MAX_RETRIES` is 7 and `eager: true` (src/config.py:3).",
             ["src/config.py:3 verified"],
         ),
+        # What names the file, too, may stand on its lines.
+        ("`config = load` is at src/config.py:13.", ["src/config.py:13 verified"]),
         # A number right behind a name is its value.
         (
             "`MAX_RETRIES` 7, `MASK` 0xff (src/config.py:3, 9).",
