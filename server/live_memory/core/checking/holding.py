@@ -21,7 +21,7 @@ from live_memory.core.evidence.words import tokens_of_word, words_of
 __all__ = ["Said", "holds", "only_place"]
 
 # Of what is said, so much of its worth stands together somewhere in the file: enough to look for
-# it there, and hardly enough. Chosen like all of these on 92 answers of six writers (ADR 16); none
+# it there, and hardly enough. Chosen like all of these on 112 answers (ADR 16); none
 # of them matters within a fifth.
 _PRESENT, _HARDLY_PRESENT = 0.25, 0.15
 # How much lines hold of it against the most that as many lines of the file do.
