@@ -13,12 +13,22 @@ from bench.report import Outcome, circumstances, show, write
 from bench.setup import MissingData, Setup
 from bench.source import tiny
 from bench.source.repositories import Repositories
-from bench.suites import checking, economics, freshness, overhead, replay, retrieval, soak
+from bench.suites import (
+    asked,
+    checking,
+    economics,
+    freshness,
+    overhead,
+    replay,
+    retrieval,
+    soak,
+)
 from bench.talk.server import existing
 
 _HERE = Path(__file__).resolve().parent
 SUITES: Mapping[str, Callable[[Setup], Outcome]] = {
     "retrieval": retrieval.run,
+    "asked": asked.run,
     "freshness": freshness.run,
     "checking": checking.run,
     "replay": replay.run,
@@ -74,7 +84,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--plugin", type=Path, default=_HERE.parent, help="whose hooks are timed")
     parser.add_argument("--slow", action="store_true", help="trees of up to 100,000 files too")
     parser.add_argument("--minutes", type=float, help="how long the soak takes; 20 if not given")
-    parser.add_argument("--only", action="append", default=[], help="a workload of economics")
+    parser.add_argument(
+        "--only", action="append", default=[], help="a workload of economics, a file of asked"
+    )
     parser.add_argument("--set", action="append", default=[], help="NAME=VALUE for our servers")
     parser.add_argument("--dry-run", action="store_true", help="a tiny repository, in a minute")
     return parser

@@ -13,12 +13,12 @@ from bench.report import Table
 from bench.setup import Setup
 from bench.talk.mcp import greet
 from bench.talk.server import Server
+from bench.talk.settling import until_indexed
 
 __all__ = ["large_tree", "resident"]
 
 # What the index took memory for may be given back a moment later.
 _REST_S = 1.0
-_LONGEST_S = 1_800.0
 
 
 def resident(setup: Setup, tree: Path, *, known: int) -> Found:
@@ -51,7 +51,7 @@ def large_tree(setup: Setup, tree: Path, *, files: int, label: str, edits: int) 
             began = time.perf_counter()
             setup.ask(server, question_of(0), tree)
             cold_s = time.perf_counter() - began
-            cold_s += _rest_of_the_index(server, tree)
+            cold_s += until_indexed(server, tree)
         indexed = figures_of(server, tree).get("indexed_files")
         weight = megabytes(server)
         with beating(server) as during_asking:
@@ -80,16 +80,6 @@ def large_tree(setup: Setup, tree: Path, *, files: int, label: str, edits: int) 
         ),
         rows=(row,),
     )
-
-
-def _rest_of_the_index(server: Server, tree: Path) -> float:
-    """Seconds until nothing waits, where the first answer came before the end."""
-    began = time.perf_counter()
-    while (
-        figures_of(server, tree).get("files_waiting") and time.perf_counter() - began < _LONGEST_S
-    ):
-        time.sleep(0.1)
-    return time.perf_counter() - began
 
 
 def _took(setup: Setup, server: Server, tree: Path, number: int) -> float:

@@ -21,6 +21,7 @@ def made(folder: Path) -> tuple[Path, Path]:
         _write(data / "swe-qa" / f"{name}.jsonl", _questions(name, commits[-1]))
         if name == "flask":
             _write(data / "checking" / "flask.jsonl", [_answer(commits[-1])])
+            _write(data / "asked" / "flask.jsonl", _asked(commits[-1]))
     _write(data / "replay" / "sequence.jsonl", _sessions())
     _write(data / "replay" / "parallel.jsonl", _sessions())
     _write(data / "replay" / "understanding.jsonl", _sessions())
@@ -92,6 +93,19 @@ def _answer(commit: str) -> dict[str, object]:
         ),
         "wrong": [],
     }
+
+
+def _asked(commit: str) -> list[dict[str, object]]:
+    """A thing that is there, and one that is not."""
+    here = {"repo": "pallets/flask", "commit": commit, "also": []}
+    there = {
+        "kind": "where",
+        "question": "Where is the cache opened?",
+        "must": [["app/cache.py", 6, 8]],
+        "facts": ["open_cache", "CACHE_LIMIT"],
+    }
+    absent = {"kind": "absent", "question": "Where are passwords hashed?", "must": [], "facts": []}
+    return [here | there, here | absent]
 
 
 def _sessions() -> list[dict[str, object]]:

@@ -23,6 +23,7 @@ from bench.scores import (
 from bench.setup import MissingData, Setup
 from bench.source.repositories import MissingRepository
 from bench.talk.server import Server
+from bench.talk.settling import until_indexed
 from bench.text import clipped, estimate_tokens
 
 __all__ = ["run", "scored"]
@@ -85,6 +86,7 @@ def _questions(setup: Setup, server: Server, name: str) -> Iterator[Row]:
     began = time.perf_counter()
     setup.ask(server, "Where does the program start?", tree)
     yield {"set": name, "files": len(files), "cold_s": time.perf_counter() - began}
+    until_indexed(server, tree)
     for number, gold in enumerate(questions):
         yield {"set": name, "number": number} | asker.row(str(gold["question"]), gold)
 

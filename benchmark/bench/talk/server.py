@@ -30,7 +30,10 @@ class ServerFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back: the text as a client reads it, and its citations in order."""
+    """What came back: the text as a client reads it, and its citations in order.
+
+    `body` is the text without sources and last line, where a server tells them apart.
+    """
 
     text: str
     places: tuple[Place, ...]
@@ -39,6 +42,8 @@ class Answer:
     mode: str = "unknown"
     notice: str | None = None
     usage: Mapping[str, float] = field(default_factory=dict)
+    body: str | None = None
+    grounding: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +133,8 @@ def ask_http(server: Server, question: str, tree: Path, *, timeout_s: float = 60
         mode=str(answer.get("mode")),
         notice=answer.get("notice"),
         usage=answer.get("usage") or {},
+        body=answer.get("answer"),
+        grounding=answer.get("grounding"),
     )
 
 

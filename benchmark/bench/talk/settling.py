@@ -1,14 +1,16 @@
-"""Waits until a server has worked through the events it accepted."""
+"""Waits until a server has worked through the events it accepted, or has its index."""
 
 import time
 from pathlib import Path
+from urllib.parse import quote
 
 from bench.talk.server import Server
 
-__all__ = ["settled"]
+__all__ = ["settled", "until_indexed"]
 
 # No server tells that it is done, and one may let an edited file rest before it looks.
 _QUIET_S, _EVERY_S, _LONGEST_S = 2.0, 0.1, 60.0
+_LONGEST_INDEX_S = 1_800.0
 
 
 def settled(
@@ -23,6 +25,19 @@ def settled(
         if _numbers(now) != _numbers(last):
             last, quiet_since = now, time.monotonic()
     return last
+
+
+def until_indexed(server: Server, tree: Path) -> float:
+    """Wait until no file waits for the index; the seconds. Not every server tells."""
+    began = time.perf_counter()
+    while _waiting(server, tree) and time.perf_counter() - began < _LONGEST_INDEX_S:
+        time.sleep(_EVERY_S)
+    return time.perf_counter() - began
+
+
+def _waiting(server: Server, tree: Path) -> bool:
+    found = server.json("GET", f"/stats?cwd={quote(str(tree))}") or {}
+    return bool(found.get("files_waiting"))
 
 
 def _numbers(timeline: list[dict[str, object]] | None) -> list[object]:
