@@ -9,7 +9,7 @@ __all__ = ["places_in", "rendered"]
 
 _PATH = r"(?P<path>[\w.@+-]*(?:/[\w.@+-]+)*\.\w+|[\w.@+-]+(?:/[\w.@+-]+)+|\w*[A-Z]\w*file)"
 _PLACE = re.compile(_PATH + r":(?P<start>\d+)(?:-(?P<end>\d+))?")
-_FILE = re.compile(r"^\W*(?:file|path):? `?(?P<path>[^\s`]+)")
+_FILE = re.compile(r"^\W*(?:file|path):? `?(?P<path>[^\s`,]+)")
 _NUMBERED = re.compile(r"^\s*(?P<number>\d+)[:|\t]")
 
 
