@@ -5,7 +5,7 @@ else, so it shows what a model that trusts its prompt would say.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from bench.loopback import Handler, listening
@@ -43,13 +43,12 @@ def _repeat(prompt: str, which: int) -> str:
 
 
 class Endpoint:
-    """Where it is, every prompt it was given, and of each what the user said last."""
+    """Where it is, and every prompt it was given."""
 
     def __init__(self, speaker: Speaker, *, count: Counter = estimate_tokens) -> None:
         self.speaker = speaker
         self.count = count
         self.prompts: list[str] = []
-        self.turns: list[str] = []
         self.port = 0
 
     @property
@@ -91,11 +90,8 @@ class _Handler(Handler):
     def do_POST(self) -> None:
         raw = self.received()
         body = json.loads(raw)
-        messages = [one for one in body.get("messages") or () if isinstance(one, dict)]
-        prompt = "\n".join(_contents(messages))
-        said = [one for one in messages if one.get("role") == "user"]
+        prompt = "\n".join(_contents(body))
         self.served.prompts.append(prompt)
-        self.served.turns.append("\n".join(_contents(said[-1:])))
         text = self.served.speaker(prompt)
         # Tools are part of what a provider counts; a server may doubt a count without them.
         count = self.served.count
@@ -114,8 +110,9 @@ class _Handler(Handler):
             self.send("application/json", json.dumps(whole).encode())
 
 
-def _contents(messages: Sequence[Mapping[str, object]]) -> Iterator[str]:
-    for message in messages:
+def _contents(body: dict[str, object]) -> Iterator[str]:
+    messages = body.get("messages")
+    for message in messages if isinstance(messages, list) else []:
         content = message.get("content")
         if isinstance(content, str):
             yield content

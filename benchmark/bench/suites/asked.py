@@ -9,8 +9,9 @@ from typing import Any
 from bench.asked.scoring import ABSENT, Reply, Wanted, scored
 from bench.asked.showing import places_in, rendered
 from bench.baselines import Bm25, Found, files_of, ripgrep
+from bench.economics.provider import ASK, Provider, providing
+from bench.economics.requests import Protocol
 from bench.figures import Chart
-from bench.model.endpoint import Endpoint, nothing, serving
 from bench.report import Bar, Outcome, Table
 from bench.scores import Place, bootstrap, mean, percentile
 from bench.setup import MissingData, Setup
@@ -34,7 +35,7 @@ _NOTES = (
     "complete: every fact and at least .8 of the lines that have to be seen are shown",
     "owns: of what is absent, said to be; false: of what is there, denied",
     "noise: of the shown lines of files, those that are near nothing needed",
-    "first request: the user's last turn to the model, on an empty memory, without the question",
+    "first request: its last part, which is new with each question, without the question itself",
 )
 
 
@@ -52,7 +53,8 @@ def run(setup: Setup) -> Outcome:
     with ExitStack() as open_now:
         server = open_now.enter_context(setup.server("asked"))
         try:
-            model = open_now.enter_context(serving(nothing))
+            # Only this protocol tells what is new with a question from what was said before.
+            model = open_now.enter_context(providing(Protocol.MESSAGES))
             told = open_now.enter_context(setup.server("asked-model", model.environment()))
             first = _FirstRequest(setup, told, model)
         except MissingData as problem:
@@ -70,18 +72,17 @@ def run(setup: Setup) -> Outcome:
 
 @dataclass(frozen=True, slots=True)
 class _FirstRequest:
-    """A server with the scripted model, which keeps what it is told."""
+    """A server with a simulated provider, which keeps what it is sent."""
 
     setup: Setup
     server: Server
-    model: Endpoint
+    model: Provider
 
     def to(self, question: str, tree: Path) -> Reply | None:
-        """What the model is told on an empty memory; nothing where it is not called."""
-        self.server.clear(tree)
-        already = len(self.model.turns)
+        """What the model is told for this question alone; nothing where it is not called."""
+        already = len(self.model.since(0))
         self.setup.ask(self.server, question, tree)
-        told = self.model.turns[already:]
+        told = [one.parts[-1].text for one in self.model.since(already) if one.kind == ASK]
         text = told[0].replace(question, "") if told else ""
         return Reply(text, places_in(text)) if told else None
 
