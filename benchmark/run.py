@@ -61,7 +61,7 @@ def _one(suite: str, setup: Setup, given: argparse.Namespace) -> None:
     file = given.json
     if file is not None and given.suite == "all":
         file = file.with_name(f"{file.stem}-{suite}.json")
-    write(outcome, run, json_file=file or given.out / f"{suite}.json", folder=given.out)
+    write(outcome, run, json_file=file or given.out / f"{outcome.suite}.json", folder=given.out)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -80,6 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--server", help="URL of a server that runs already")
     parser.add_argument("--token-file", type=Path, help="the token that opens it")
     parser.add_argument("--command", default="", help="how to start a server, without `serve`")
+    parser.add_argument("--beside", default="", help="another such command, for turns of overhead")
     parser.add_argument("--client", type=Path, help="the real `claude`, if it is not on PATH")
     parser.add_argument("--plugin", type=Path, default=_HERE.parent, help="whose hooks are timed")
     parser.add_argument("--slow", action="store_true", help="trees of up to 100,000 files too")
@@ -118,6 +119,7 @@ def _setup(given: argparse.Namespace, scratch: Path) -> Setup:
         settings=_settings(given.set),
         only=tuple(given.only),
         minutes=given.minutes,
+        beside=tuple(shlex.split(given.beside)),
     )
 
 
@@ -144,6 +146,8 @@ def _shown(suite: str, given: argparse.Namespace) -> str:
     parts += ["--slow"] if given.slow else []
     parts += [part for one in given.only for part in ("--only", shlex.quote(one))]
     parts += [part for one in given.set for part in ("--set", one)]
+    parts += ["--command", "COMMAND"] if given.command else []
+    parts += ["--beside", "COMMAND"] if given.beside else []
     parts += ["--server", "URL", "--token-file", "FILE"] if given.server else []
     return " ".join([*parts, "--json", f"benchmark/results/{suite}.json"])
 

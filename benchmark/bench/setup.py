@@ -21,7 +21,10 @@ class MissingData(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """One run's choices; `existing` is a server that was already there."""
+    """One run's choices; `existing` is a server that was already there.
+
+    `beside` starts another server, to take turns with ours.
+    """
 
     repositories: Repositories
     data: Path
@@ -38,6 +41,7 @@ class Setup:
     settings: Mapping[str, str] = field(default_factory=dict)
     only: tuple[str, ...] = ()
     minutes: float | None = None
+    beside: tuple[str, ...] = ()
 
     @property
     def ask(self) -> Ask:

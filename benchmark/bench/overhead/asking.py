@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
@@ -18,14 +19,27 @@ from bench.report import Table
 from bench.setup import MissingData, Setup
 from bench.talk.server import Server
 
-__all__ = ["SMALLEST", "many_callers", "with_more_known"]
+__all__ = [
+    "AT_ONCE",
+    "CALLERS",
+    "EVIDENCE",
+    "SMALLEST",
+    "Asked",
+    "Case",
+    "Crowd",
+    "asked",
+    "at_once",
+    "crowd",
+    "many_callers",
+    "with_more_known",
+]
 
-_CALLERS, _AT_A_TIME, _MODEL_S = 16, 4, 0.05
+CALLERS, _AT_A_TIME, _MODEL_S = 16, 4, 0.05
 _WARMING = 3
 # Files of the tree of which nothing is known.
 SMALLEST = 20
 _BARS_MS = (10, 12, 20)
-_EVIDENCE, _AT_ONCE = "evidence", "model that answers at once"
+EVIDENCE, AT_ONCE = "evidence", "model that answers at once"
 
 
 def with_more_known(
@@ -35,57 +49,88 @@ def with_more_known(
 
     Each tree comes with the number of its files; the last is asked once more, with nothing known.
     """
-    cases = [_Case(*tree, size) for tree, size in zip(trees, known, strict=True)]
+    cases = [Case(*tree, size) for tree, size in zip(trees, known, strict=True)]
     cases.append(replace(cases[-1], told_of=0))
     with setup.server("asking") as server:
-        asked = [_asked(setup, server, case, questions) for case in cases]
+        found = [asked(setup, server, case, questions) for case in cases]
     skipped: list[str] = []
     try:
         with (
-            serving(_at_once, count=_roughly) as model,
+            serving(at_once, count=_roughly) as model,
             setup.server("asking-model", model.environment()) as server,
         ):
             for case in cases:
-                one = _asked(setup, server, case, questions)
-                asked.append(replace(one, mode=_AT_ONCE))
+                one = asked(setup, server, case, questions)
+                found.append(replace(one, mode=AT_ONCE))
     except MissingData as problem:
         skipped.append(f"questions to a model: {problem}")
-    return _told(asked, known, skipped)
+    return _told(found, known, skipped)
 
 
 def many_callers(setup: Setup, tree: Path, *, each: int) -> Found:
     """Callers at the same time, each with so many questions, over a model that takes its time."""
     try:
-        with serving(_slowly, count=_roughly) as model:
-            environment = model.environment() | {
-                "LIVE_MEMORY_MAX_PARALLEL_QUESTIONS": str(_AT_A_TIME)
-            }
-            with setup.server("many-callers", environment) as server:
-                setup.ask(server, question_of(0), tree)
-                before = _kept(server, tree)
-                called = len(model.prompts)
-                took_s, modes = _all_asked(setup, server, tree, each)
-                kept = _kept(server, tree)
-                calls = len(model.prompts) - called
+        found = crowd(setup, tree, each=each, has_model=True)
     except MissingData as problem:
         return Found(skipped=(f"many callers: {problem}",))
-    count = _CALLERS * each
-    share = None if kept is None or before is None else (kept - before) / count
-    by_model = sum(mode in {"companion", "single-shot"} for mode in modes) / count
     columns = ("questions", "a second", "kept, share", "answered by the model", "model calls each")
-    row = (count, count / took_s, share, by_model, calls / count)
+    row = (found.count, found.a_second, found.kept, found.by_model, found.model_calls)
     return Found(
-        tables=(Table(f"{_CALLERS} callers, model of 50 ms, 4 at a time", columns, (row,)),),
+        tables=(Table(f"{CALLERS} callers, model of 50 ms, 4 at a time", columns, (row,)),),
         bars=(
-            at_least(f"{_CALLERS} callers: questions a second", row[1], 70),
-            at_least(f"{_CALLERS} callers: answers kept, share", share, 1),
+            at_least(f"{CALLERS} callers: questions a second", found.a_second, 70),
+            at_least(f"{CALLERS} callers: answers kept, share", found.kept, 1),
         ),
         notes=(f"{_AT_A_TIME} calls of 50 ms at a time are 80 questions a second at most",),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Case:
+class Crowd:
+    """What callers at the same time got; shares and calls are of their questions."""
+
+    count: int
+    a_second: float
+    kept: float | None
+    by_model: float
+    model_calls: float
+    processor_ms: float | None
+
+
+def crowd(setup: Setup, tree: Path, *, each: int, has_model: bool) -> Crowd:
+    """Ask from all callers at once, with a model that takes its time or without one.
+
+    Raises:
+        MissingData: a running server was named, and it cannot be given a model.
+    """
+    with ExitStack() as open_now:
+        model, environment = None, None
+        if has_model:
+            model = open_now.enter_context(serving(_slowly, count=_roughly))
+            at_a_time = {"LIVE_MEMORY_MAX_PARALLEL_QUESTIONS": str(_AT_A_TIME)}
+            environment = model.environment() | at_a_time
+        label = f"many-callers-{'model' if has_model else 'evidence'}"
+        server = open_now.enter_context(setup.server(label, environment))
+        setup.ask(server, question_of(0), tree)
+        before, busy_s = _kept(server, tree), processor_s(server)
+        called = len(model.prompts) if model else 0
+        took_s, modes = _all_asked(setup, server, tree, each)
+        busy_s = None if busy_s is None else (processor_s(server) or 0) - busy_s
+        kept = _kept(server, tree)
+        calls = len(model.prompts) - called if model else 0
+    count = CALLERS * each
+    return Crowd(
+        count,
+        count / took_s,
+        None if kept is None or before is None else (kept - before) / count,
+        sum(mode in {"companion", "single-shot"} for mode in modes) / count,
+        calls / count,
+        None if busy_s is None else 1_000 * busy_s / count,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
     """A tree of so many files, and how many of them the server is told of."""
 
     tree: Path
@@ -94,7 +139,7 @@ class _Case:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class Asked:
     """The questions of one case."""
 
     mode: str
@@ -115,7 +160,8 @@ class _Asked:
         return asdict(self) | {"part": "ask", "answered_as": sorted(self.answered_as)}
 
 
-def _asked(setup: Setup, server: Server, case: _Case, questions: int) -> _Asked:
+def asked(setup: Setup, server: Server, case: Case, questions: int) -> Asked:
+    """Ask so many questions, one after another, once all is warm."""
     tree = case.tree
     server.clear(tree)
     began = time.perf_counter()
@@ -131,8 +177,8 @@ def _asked(setup: Setup, server: Server, case: _Case, questions: int) -> _Asked:
     ]
     busy_s = None if busy_s is None else (processor_s(server) or 0) - busy_s
     tokens = figures_of(server, tree).get("window_tokens")
-    return _Asked(
-        _EVIDENCE,
+    return Asked(
+        EVIDENCE,
         case.files,
         case.told_of,
         known,
@@ -144,7 +190,7 @@ def _asked(setup: Setup, server: Server, case: _Case, questions: int) -> _Asked:
     )
 
 
-def _told(asked: Sequence[_Asked], known: Sequence[int], skipped: Sequence[str]) -> Found:
+def _told(found: Sequence[Asked], known: Sequence[int], skipped: Sequence[str]) -> Found:
     lines = tuple(
         (
             one.mode,
@@ -156,11 +202,11 @@ def _told(asked: Sequence[_Asked], known: Sequence[int], skipped: Sequence[str])
             one.processor_ms,
             one.window_tokens,
         )
-        for one in asked
+        for one in found
     )
     bars, groups = [], []
     for size, limit in zip(known, _BARS_MS, strict=True):
-        mine = [one for one in asked if one.told_of == size and one.files <= max(size, SMALLEST)]
+        mine = [one for one in found if one.told_of == size and one.files <= max(size, SMALLEST)]
         bars += [
             at_most(f"ask, {one.mode}, {size:,} files known, p50 ms", one.p50_ms, limit)
             for one in mine
@@ -179,23 +225,23 @@ def _told(asked: Sequence[_Asked], known: Sequence[int], skipped: Sequence[str])
     return Found(
         tables=(Table("A question", columns, lines),),
         bars=tuple(bars),
-        charts=(Chart("ask", "A question, p50 ms", (_EVIDENCE, _AT_ONCE), tuple(groups)),),
-        rows=tuple(one.row() for one in asked),
+        charts=(Chart("ask", "A question, p50 ms", (EVIDENCE, AT_ONCE), tuple(groups)),),
+        rows=tuple(one.row() for one in found),
         skipped=tuple(skipped),
     )
 
 
 def _all_asked(setup: Setup, server: Server, tree: Path, each: int) -> tuple[float, list[str]]:
     """Seconds from the first question to the last answer, and who answered."""
-    together = threading.Barrier(_CALLERS + 1)
+    together = threading.Barrier(CALLERS + 1)
 
     def caller(which: int) -> list[str]:
         together.wait()
         numbers = range(which * each, (which + 1) * each)
         return [setup.ask(server, question_of(number), tree).mode for number in numbers]
 
-    with ThreadPoolExecutor(_CALLERS) as pool:
-        callers = [pool.submit(caller, which) for which in range(_CALLERS)]
+    with ThreadPoolExecutor(CALLERS) as pool:
+        callers = [pool.submit(caller, which) for which in range(CALLERS)]
         together.wait()
         began = time.perf_counter()
         modes = [mode for each_caller in callers for mode in each_caller.result()]
@@ -209,7 +255,7 @@ def _kept(server: Server, tree: Path) -> int | None:
     return len(answers) if isinstance(answers, list) else None
 
 
-def _at_once(prompt: str) -> str:
+def at_once(prompt: str) -> str:
     """A true answer with its place to the last question of the prompt, found without reading it."""
     at = prompt.rfind("`VALUE_")
     number = int(prompt[at + 7 : at + 12]) if at >= 0 else 0
@@ -218,7 +264,7 @@ def _at_once(prompt: str) -> str:
 
 def _slowly(prompt: str) -> str:
     time.sleep(_MODEL_S)
-    return _at_once(prompt)
+    return at_once(prompt)
 
 
 def _roughly(text: str) -> int:

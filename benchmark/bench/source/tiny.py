@@ -97,15 +97,15 @@ def _answer(commit: str) -> dict[str, object]:
 
 def _asked(commit: str) -> list[dict[str, object]]:
     """A thing that is there, and one that is not."""
-    here = {"repo": "pallets/flask", "commit": commit, "also": []}
-    there = {
+    here: dict[str, object] = {"repo": "pallets/flask", "commit": commit, "also": []}
+    there: dict[str, object] = {
         "kind": "where",
         "question": "Where is the cache opened?",
         "must": [["app/cache.py", 6, 8]],
         "facts": ["open_cache", "CACHE_LIMIT"],
     }
-    absent = {"kind": "absent", "question": "Where are passwords hashed?", "must": [], "facts": []}
-    return [here | there, here | absent]
+    nowhere = {"kind": "absent", "question": "Where are passwords hashed?", "must": [], "facts": []}
+    return [here | there, here | nowhere]
 
 
 def _sessions() -> list[dict[str, object]]:

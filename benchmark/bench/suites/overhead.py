@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
-from bench.overhead import asking, hooks, starting, traffic, weight
+from bench.overhead import asking, hooks, paired, starting, traffic, weight
 from bench.overhead.found import Found
 from bench.overhead.trees import made
 from bench.report import Outcome
@@ -26,6 +26,8 @@ class _Size:
     rounds: int = 5
     killed: int = 20
     questions: int = 25
+    # A tick of the processor's clock is 10 ms.
+    paired: int = 100
     callers_each: int = 10
     hook_times: int = 60
     reads: int = 41
@@ -41,6 +43,7 @@ _DRY = _Size(
     rounds=1,
     killed=4,
     questions=2,
+    paired=2,
     callers_each=1,
     hook_times=2,
     reads=4,
@@ -49,8 +52,13 @@ _DRY = _Size(
 
 
 def run(setup: Setup) -> Outcome:
-    """Measure every figure that this machine has the programs for."""
+    """Measure every figure that this machine has the programs for.
+
+    With another server beside, only that both take turns at.
+    """
     size = _size(setup)
+    if setup.beside:
+        return replace(_together([_in_turns(setup, size)]), suite="overhead-paired")
     found: list[Found] = []
     for part in _parts(setup, size):
         try:
@@ -96,6 +104,18 @@ def _parts(setup: Setup, size: _Size) -> Sequence[Callable[[], Found]]:
         lambda: starting.restarts(setup, tree("restart"), known=most, rounds=size.rounds),
         lambda: weight.resident(setup, tree("weight"), known=most),
         *(lambda count=count: large(count) for count in size.trees),
+    )
+
+
+def _in_turns(setup: Setup, size: _Size) -> Found:
+    known = size.known[1]
+    tree = made(setup.scratch / "overhead" / "paired", known, is_short=True)
+    return paired.in_turns(
+        setup,
+        asking.Case(tree, known, known),
+        questions=min(known, size.paired),
+        each=size.callers_each,
+        rounds=size.rounds,
     )
 
 

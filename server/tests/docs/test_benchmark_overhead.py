@@ -72,6 +72,29 @@ def test_a_dry_run_goes_through_every_part_and_tells_that_there_is_no_client(
     assert str(tmp_path) not in (tmp_path / "overhead.json").read_text()
 
 
+@pytest.mark.real("git")
+def test_two_servers_take_turns_and_are_told_as_ratios(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.write_text(f'#!/bin/sh\nexec {sys.executable} -m live_memory "$@"\n')
+    other.chmod(0o755)
+    arguments = ["overhead", "--dry-run", "--beside", str(other), "--out", str(tmp_path)]
+    done = subprocess.run(
+        [sys.executable, str(BENCHMARK / "run.py"), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=110,
+        env={n: v for n, v in os.environ.items() if not n.startswith("LIVE_MEMORY")},
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "overhead-paired.json").read_text())
+    assert {row["server"] for row in found["rows"]} == {"ours", "beside"}
+    assert len(found["bars"]) == 2
+    names = {name for name, *_ in found["tables"][0]["rows"]}
+    assert {"evidence: processor ms an answer", "16 callers: a second"} <= names
+    assert str(tmp_path) not in (tmp_path / "overhead-paired.json").read_text()
+
+
 def fake_client(folder: Path, *, most: int) -> tuple[Path, dict[str, str]]:
     program = folder / "claude"
     home = os.environ.get("HOME", "")
