@@ -65,7 +65,7 @@ def lines_in(prompt: str) -> Iterator[Line]:
                 yield Line(heading, number, bar["rest"].strip())
             continue
         line = bar["rest"] if bar else raw
-        if bar is None and (found := _HEADING.search(line)):
+        if bar is None and (found := _HEADING.search(line) or _PLACE.match(line)):
             heading = found["path"]
         if line.startswith("```"):
             is_fenced = not is_fenced and bool(place[0])

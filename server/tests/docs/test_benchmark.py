@@ -178,6 +178,9 @@ def test_a_reader_sees_numbered_lines_fences_and_notes() -> None:
         "     | # how many\n"
         "     | LIMIT: int = 3\n"
         "     | ```\n"
+        "app/d.py:30-31 LIMIT\n"
+        "30|# how many\n"
+        "31|LIMIT = 4\n"
         "     | What is the value of `LIMIT`?\n"
     )
     assert view.asked_name(prompt) == "LIMIT"
@@ -186,6 +189,7 @@ def test_a_reader_sees_numbered_lines_fences_and_notes() -> None:
         ("app/a.py", 3, "LIMIT = 1"),
         ("app/b.py", 8, "LIMIT = 2"),
         ("app/c.py", 21, "LIMIT: int = 3"),
+        ("app/d.py", 31, "LIMIT = 4"),
     ]
 
 
