@@ -24,18 +24,19 @@ __all__ = [
     "CALLERS",
     "EVIDENCE",
     "SMALLEST",
-    "Asked",
+    "WARMING",
     "Case",
     "Crowd",
-    "asked",
     "at_once",
     "crowd",
     "many_callers",
+    "roughly",
+    "warmed",
     "with_more_known",
 ]
 
 CALLERS, _AT_A_TIME, _MODEL_S = 16, 4, 0.05
-_WARMING = 3
+WARMING = 3
 # Files of the tree of which nothing is known.
 SMALLEST = 20
 _BARS_MS = (10, 12, 20)
@@ -52,15 +53,15 @@ def with_more_known(
     cases = [Case(*tree, size) for tree, size in zip(trees, known, strict=True)]
     cases.append(replace(cases[-1], told_of=0))
     with setup.server("asking") as server:
-        found = [asked(setup, server, case, questions) for case in cases]
+        found = [_asked(setup, server, case, questions) for case in cases]
     skipped: list[str] = []
     try:
         with (
-            serving(at_once, count=_roughly) as model,
+            serving(at_once, count=roughly) as model,
             setup.server("asking-model", model.environment()) as server,
         ):
             for case in cases:
-                one = asked(setup, server, case, questions)
+                one = _asked(setup, server, case, questions)
                 found.append(replace(one, mode=AT_ONCE))
     except MissingData as problem:
         skipped.append(f"questions to a model: {problem}")
@@ -106,7 +107,7 @@ def crowd(setup: Setup, tree: Path, *, each: int, has_model: bool) -> Crowd:
     with ExitStack() as open_now:
         model, environment = None, None
         if has_model:
-            model = open_now.enter_context(serving(_slowly, count=_roughly))
+            model = open_now.enter_context(serving(_slowly, count=roughly))
             at_a_time = {"LIVE_MEMORY_MAX_PARALLEL_QUESTIONS": str(_AT_A_TIME)}
             environment = model.environment() | at_a_time
         label = f"many-callers-{'model' if has_model else 'evidence'}"
@@ -139,7 +140,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class _Asked:
     """The questions of one case."""
 
     mode: str
@@ -160,24 +161,30 @@ class Asked:
         return asdict(self) | {"part": "ask", "answered_as": sorted(self.answered_as)}
 
 
-def asked(setup: Setup, server: Server, case: Case, questions: int) -> Asked:
-    """Ask so many questions, one after another, once all is warm."""
+def warmed(setup: Setup, server: Server, case: Case) -> tuple[float, int | None]:
+    """Seconds of the first answer, and how many files are known; then the server is warm."""
     tree = case.tree
     server.clear(tree)
     began = time.perf_counter()
     setup.ask(server, question_of(0), tree)
     first_s = time.perf_counter() - began
     known = learn(server, tree, case.told_of) if case.told_of else 0
-    for number in range(_WARMING):
+    for number in range(WARMING):
         setup.ask(server, question_of(number), tree)
+    return first_s, known
+
+
+def _asked(setup: Setup, server: Server, case: Case, questions: int) -> _Asked:
+    tree = case.tree
+    first_s, known = warmed(setup, server, case)
     busy_s = processor_s(server)
     answers = [
         setup.ask(server, question_of(number % case.files), tree)
-        for number in range(_WARMING, _WARMING + questions)
+        for number in range(WARMING, WARMING + questions)
     ]
     busy_s = None if busy_s is None else (processor_s(server) or 0) - busy_s
     tokens = figures_of(server, tree).get("window_tokens")
-    return Asked(
+    return _Asked(
         EVIDENCE,
         case.files,
         case.told_of,
@@ -190,7 +197,7 @@ def asked(setup: Setup, server: Server, case: Case, questions: int) -> Asked:
     )
 
 
-def _told(found: Sequence[Asked], known: Sequence[int], skipped: Sequence[str]) -> Found:
+def _told(found: Sequence[_Asked], known: Sequence[int], skipped: Sequence[str]) -> Found:
     lines = tuple(
         (
             one.mode,
@@ -267,6 +274,6 @@ def _slowly(prompt: str) -> str:
     return at_once(prompt)
 
 
-def _roughly(text: str) -> int:
+def roughly(text: str) -> int:
     """Tokens of a prompt, in no time."""
     return len(text) // 4

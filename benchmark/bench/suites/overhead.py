@@ -27,7 +27,7 @@ class _Size:
     killed: int = 20
     questions: int = 25
     # A tick of the processor's clock is 10 ms.
-    paired: int = 100
+    paired: int = 50
     callers_each: int = 10
     hook_times: int = 60
     reads: int = 41
