@@ -1,86 +1,71 @@
-"""The answer without a model: alone, as a head start, and as the fallback.
+"""The answer without a model: alone, as what a model begins with, and as the fallback.
 
-The index says where to look; what is said comes from bytes read now, and from nothing else.
+The index says where to look; what is shown comes from bytes read now, and from nothing else.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from types import MappingProxyType
 
-from live_memory.core.asking.answer import Answer, Mode, Question
-from live_memory.core.evidence.composition import (
-    Composed,
-    compose,
-    nothing,
-    opening,
-    stretches_for,
-    stretches_of,
+from live_memory.core.asking.answer import (
+    Answer,
+    Citation,
+    CitationStatus,
+    Grounding,
+    Mode,
+    Question,
 )
-from live_memory.core.evidence.finding import (
-    Finding,
-    Saying,
-    attributed,
-    places_of_use,
-    say,
-    say_uses,
-    say_way,
-    subjects,
-    tables,
-)
-from live_memory.core.evidence.head_start import (
-    HeadStart,
-    Viewed,
-    looked_at,
-    recalled,
-    whole,
-    whole_definition,
-)
-from live_memory.core.evidence.head_start import compose as show
+from live_memory.core.evidence.callers import WRAPPER, callers, in_order
+from live_memory.core.evidence.head_start import Viewed, looked_at, recalled
+from live_memory.core.evidence.outline import enclosing
+from live_memory.core.evidence.packet import Excerpt, excerpt, filled, rendered, room_of
 from live_memory.core.evidence.places import (
     Definition,
-    DefinitionKind,
     Evidence,
+    OpenedFile,
     Place,
     RankedUnit,
-    Terms,
 )
-from live_memory.core.evidence.question import (
-    asked_for_a_way,
-    asked_for_uses,
-    hyphenated,
-    terms_of,
+from live_memory.core.evidence.question import asked_for_a_way, asked_of_impact, terms_of
+from live_memory.core.evidence.saying import (
+    ending,
+    leading,
+    nothing_found,
+    uses_lead,
+    way_lead,
 )
-from live_memory.core.evidence.ranking import is_test
-from live_memory.core.evidence.snippets import key_lines, line_worth
-from live_memory.core.evidence.support import Standing, explain, support
-from live_memory.core.evidence.uses import (
-    in_reading_order,
-    is_definition_of,
-    names_on,
-    uses_of,
-)
+from live_memory.core.evidence.support import Standing, Support, explain, held_by, support
+from live_memory.core.evidence.uses import Use, in_reading_order, is_definition_of, uses_of
 from live_memory.core.evidence.words import base_name, unique
 from live_memory.core.memory.events import QuestionAnswered
-from live_memory.core.values import RelPath
+from live_memory.core.values import ContentHash, RelPath
 from live_memory.flow.evidence.desk import Desk
 from live_memory.flow.evidence.tracing import way
 
-__all__ = ["MOST_SHOWN_FILES", "answer_from_evidence", "head_start"]
+__all__ = ["answer_from_evidence", "head_start"]
 
 # Recall is judged, and people read, within the first ten files.
 _MOST_FILES = 10
-# A model is shown more: recall goes on rising, at 8,000 tokens by .03 of the gold files.
-MOST_SHOWN_FILES = 16
-# What the four best places use comes right after the six best: .03 more of the gold lines.
-_UNITS_FIRST, _FOLLOWED_UNITS, _MOST_NAMES_OF_A_UNIT = 6, 4, 40
-# What answers to like questions cited doubles the gold lines of recorded sessions at 8,000 tokens.
-_UNITS_BEFORE_PAST = 2
 # What is opened beyond the ranked files bounds the work of a question.
-_MOST_OPENED, _MOST_CALLS_TRIED, _MOST_CALLERS = 12, 8, 2
-_LINES_FOLLOWED, _MOST_NAMES_FOLLOWED, _MOST_RELATED = 4, 8, 2
+_MOST_OPENED = 24
 # A name that more definitions share says nothing of which one is called.
-_MOST_NAMESAKES = 3
+_MOST_NAMESAKES = 4
+# Callers of callers are followed so far.
+_HOPS, _MOST_WRAPPERS = 3, 6
+# What the sentences around the places take.
+_SENTENCES = 500
+# What answers to like questions cited doubles the gold lines of recorded sessions at 8,000 tokens.
+_UNITS_BEFORE_PAST, _UNITS_AFTER_PAST = 2, 4
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What an answer is made of: its first sentence, the places to show, and those it counts on."""
+
+    lead: str
+    excerpts: Sequence[Excerpt]
+    is_settled: bool = False
 
 
 async def answer_from_evidence(
@@ -89,21 +74,34 @@ async def answer_from_evidence(
     desk: Desk,
     edited: frozenset[RelPath] = frozenset(),
 ) -> Answer:
-    """Find places, open them again, and say what stands there now; what was `edited` ranks higher.
+    """Find places, open them again, and show what stands there now; what was `edited` ranks higher.
 
     The caller has brought the index up to date; a file that changed since is indexed again here.
     """
     terms = replace(terms_of(question.text), edited=edited)
-    evidence = attributed(await desk.look_up(terms, limit=_MOST_FILES))
-    composed = await _composed(question, terms, evidence, desk)
-    used = {citation.path for citation in composed.citations}
+    evidence = await desk.look_up(terms, limit=_MOST_FILES)
+    room = room_of(question.budget.answer_tokens) - _SENTENCES
+    found = await _found(question.text, evidence, desk, room=room)
+    shown = filled(found.excerpts, room)
+    worth = evidence.candidates.worth
+    about = support(question.text, terms, worth, [_held(each) for each in shown])
+    if found.is_settled and shown:
+        about = replace(about, standing=Standing.ENOUGH, missing=())
+    if about.standing is Standing.NONE or not shown:
+        return _nothing(evidence, about)
+    places = list(chain.from_iterable(each.places for each in shown))
+    further = _further(evidence, places)
+    text = "\n\n".join([found.lead, *map(rendered, shown), ending(len(places), about, further)])
+    text += _clipped(evidence, places)
+    cited = _cited([*places, *(unit.place for unit in further)])
+    is_whole = about.standing is Standing.ENOUGH
     return Answer(
-        text=composed.text,
+        text=text,
         mode=Mode.EVIDENCE,
-        grounding=composed.grounding,
-        citations=composed.citations,
-        evidence=MappingProxyType({path: evidence.files[path].sha for path in sorted(used)}),
-        why=explain(question.text, terms, evidence, composed.citations),
+        grounding=Grounding.VERIFIED if is_whole else Grounding.PARTIAL,
+        citations=cited,
+        evidence=_rests_on(cited, evidence.files),
+        why=explain(question.text, terms, evidence, cited),
     )
 
 
@@ -114,84 +112,102 @@ async def head_start(
     past: Sequence[QuestionAnswered],
     viewed: Mapping[RelPath, Viewed],
     budget_tokens: int,
-) -> HeadStart:
-    """Whole definitions for a model to begin with: the best places, and what those use.
+) -> str:
+    """The same places for a model to begin with.
 
     What `past` answers to like questions cite comes early, where those bytes are still there, and
     then what the agent `viewed` of the files that rank.
-    The caller has brought the index up to date; a file that changed since is indexed again here.
     """
-    evidence = await desk.look_up(terms_of(question.text), limit=MOST_SHOWN_FILES)
+    evidence = await desk.look_up(terms_of(question.text), limit=_MOST_FILES)
+    room = room_of(budget_tokens)
+    found = await _found(question.text, evidence, desk, room=room)
     known = recalled(evidence.candidates.worth, past)
-    units = [whole(unit, evidence.files[unit.place.path]) for unit in evidence.units]
-    used = await _used_by(units[:_FOLLOWED_UNITS], evidence, desk)
-    await desk.open([*(place.path for place, _ in known), *(d.place.path for d in used)])
+    await desk.open(place.path for place, _ in known)
     files = evidence.files
     same = [p for p, sha in known if p.path in files and files[p.path].sha == sha]
     looks = chain.from_iterable(looked_at(file, viewed.get(file.path)) for file in evidence.best)
-    there = [whole_definition(definition) for definition in _there(used, evidence)]
-    first, then = units[:_UNITS_FIRST], units[_UNITS_FIRST:]
-    best, next_best = first[:_UNITS_BEFORE_PAST], first[_UNITS_BEFORE_PAST:]
-    places = chain(*best, same, looks, *next_best, *there, *then)
-    return show(places, files, budget_tokens=budget_tokens)
+    before, after = found.excerpts[:_UNITS_BEFORE_PAST], found.excerpts[_UNITS_BEFORE_PAST:]
+    known_excerpts = [_around(place, files[place.path]) for place in (*same, *looks)]
+    shown = filled([*before, *known_excerpts, *after], room)
+    return "\n\n".join([found.lead, *map(rendered, shown)]) if shown else ""
 
 
-async def _composed(question: Question, terms: Terms, evidence: Evidence, desk: Desk) -> Composed:
-    found = support(question.text, terms, evidence)
-    ends = asked_for_a_way(question.text)
+async def _found(question: str, evidence: Evidence, desk: Desk, *, room: int) -> Found:
+    ends = asked_for_a_way(question)
     steps = await way(*ends, desk) if ends else ()
     if steps:
-        saying = say_way(steps, evidence.files)
-        on_it = unique(step.use.within for step in steps if step.use.within)
-        stretches = stretches_for(on_it, evidence)
-        return compose(saying, stretches, evidence, found, budget=question.budget)
-    name = asked_for_uses(question.text)
-    defined = await desk.definitions(name) if name else ()
-    if name and defined:
-        saying, shown = await _uses(base_name(name), defined, evidence, desk)
-        stretches = stretches_of(shown, evidence)
-        return compose(saying, stretches, evidence, found, budget=question.budget, is_all=True)
-    chosen = subjects(evidence, terms.names, hyphenated(question.text))
-    if not chosen or found.standing is Standing.NONE:
-        return nothing(evidence, found)
-    related = await _related(chosen[0], evidence, desk)
-    await desk.open(definition.place.path for definition in related)
-    related = [other for other in _there(related, evidence) if other not in chosen][:_MOST_RELATED]
-    stretches = [*stretches_of(tables(related), evidence), *stretches_for(chosen, evidence)]
-    saying = await _finding(chosen, related, evidence, desk, besides=opening(stretches))
-    return compose(saying, stretches, evidence, found, budget=question.budget)
+        on_it = unique([*(step.use.within for step in steps), steps[-1].called])
+        files = evidence.files
+        way_places = [excerpt(files[d.place.path], d.place, d) for d in on_it if d is not None]
+        return Found(way_lead(steps), [*way_places, *_excerpts(evidence)], is_settled=True)
+    for name in asked_of_impact(question):
+        defined = await desk.definitions(name)
+        if 1 <= len(defined) <= _MOST_NAMESAKES:
+            used = await _uses(base_name(name), defined, evidence, desk, room=room)
+            if used is not None:
+                return used
+    excerpts = _excerpts(evidence)
+    if not excerpts:
+        return Found("", ())
+    best = next(iter(excerpts[0].places))
+    return Found(leading(best, _owner_of(excerpts[0], evidence), excerpts[0].file), excerpts)
+
+
+def _excerpts(evidence: Evidence) -> list[Excerpt]:
+    files = evidence.files
+    return [
+        excerpt(files[unit.place.path], unit.place, unit.definition, is_first=at == 0)
+        for at, unit in enumerate(evidence.units)
+    ]
+
+
+def _owner_of(shown: Excerpt, evidence: Evidence) -> Definition | None:
+    return evidence.units[0].definition if shown.names else None
 
 
 async def _uses(
+    name: str, defined: Sequence[Definition], evidence: Evidence, desk: Desk, *, room: int
+) -> Found | None:
+    """Who uses a name, if it is used at all; wrappers are followed as far as there is room."""
+    uses, unopened = await _uses_of(name, defined, evidence, desk)
+    there = _there(defined, evidence)
+    if not uses or not there:
+        return None
+    calls = in_order(uses, there)
+    excerpts = callers(calls, there, evidence.files, room=room)
+    left = room - sum(len(rendered(each)) + 2 for each in excerpts)
+    wrappers = [use.within for use in calls if use.within is not None]
+    seen = {base_name(definition.name) for definition in there}
+    for _ in range(_HOPS - 1):
+        short = [w for w in unique(wrappers) if _is_wrapper(w) and base_name(w.name) not in seen]
+        wrappers = []
+        for wrapper in short[:_MOST_WRAPPERS]:
+            seen.add(base_name(wrapper.name))
+            more, _ = await _uses_of(base_name(wrapper.name), (wrapper,), evidence, desk)
+            indirect = in_order(more, (wrapper,))
+            extra = callers(indirect, (), evidence.files, room=left) if indirect else []
+            excerpts += extra
+            left -= sum(len(rendered(each)) + 2 for each in extra)
+            wrappers += [use.within for use in indirect if use.within is not None]
+        if left <= 0:
+            break
+    lead = uses_lead(name, uses, unopened=unopened)
+    return Found(lead, excerpts, is_settled=True)
+
+
+async def _uses_of(
     name: str, defined: Sequence[Definition], evidence: Evidence, desk: Desk
-) -> tuple[Saying, Sequence[RankedUnit]]:
+) -> tuple[Sequence[Use], int]:
     near = [*(d.place.path for d in defined), *(file.path for file in evidence.best)]
     places = in_reading_order(await desk.index.references(name), near, defined)
     paths = [*(d.place.path for d in defined[:_MOST_NAMESAKES]), *(p.path for p in places)]
     await desk.open([path for path in unique(paths) if path not in evidence.files][:_MOST_OPENED])
-    uses = uses_of(name, places, evidence.files)
     unopened = sum(place.path not in evidence.files for place in places)
-    there = _there(defined, evidence)
-    saying = say_uses(name, there, uses, evidence.files, unopened=unopened)
-    return saying, places_of_use(there, uses)
+    return uses_of(name, places, evidence.files), unopened
 
 
-async def _finding(
-    chosen: Sequence[Definition],
-    related: Sequence[Definition],
-    evidence: Evidence,
-    desk: Desk,
-    *,
-    besides: Collection[tuple[RelPath, int]],
-) -> Saying:
-    lead = chosen[0]
-    places = await _calls_of(lead, evidence, desk)
-    await desk.open(place.path for place in places)
-    uses = uses_of(base_name(lead.name), places, evidence.files)
-    callers = [use for use in uses if use.within != lead and not use.is_import]
-    callers.sort(key=lambda use: use.is_test)
-    finding = Finding(chosen, callers[:_MOST_CALLERS], related)
-    return say(finding, evidence, besides=besides)
+def _is_wrapper(definition: Definition) -> bool:
+    return definition.place.end - definition.place.start < WRAPPER
 
 
 def _there(definitions: Sequence[Definition], evidence: Evidence) -> list[Definition]:
@@ -201,51 +217,60 @@ def _there(definitions: Sequence[Definition], evidence: Evidence) -> list[Defini
     return [d for d in opened if is_definition_of(files[d.place.path], d)]
 
 
-async def _calls_of(lead: Definition, evidence: Evidence, desk: Desk) -> Sequence[Place]:
-    name = base_name(lead.name)
-    is_defined = lead in evidence.files[lead.place.path].outline
-    namesakes = await desk.definitions(name) if is_defined else ()
-    if not 1 <= len(namesakes) <= _MOST_NAMESAKES:
-        return ()
-    near = [lead.place.path, *(file.path for file in evidence.best)]
-    places = in_reading_order(await desk.index.references(name), near, namesakes)
-    return places[:_MOST_CALLS_TRIED]
+def _around(place: Place, file: OpenedFile) -> Excerpt:
+    return excerpt(file, place, enclosing(file.outline, place.start))
 
 
-async def _related(lead: Definition, evidence: Evidence, desk: Desk) -> Sequence[Definition]:
-    """What the lead's most telling lines use, where only one place defines it."""
-    file = evidence.files[lead.place.path]
-    worth = evidence.candidates.worth
-    numbers = key_lines(file, lead, worth, most=_LINES_FOLLOWED) or (lead.place.start,)
-    names = unique(names_on([file.lines[number - 1] for number in numbers]))
-    found: list[Definition] = []
-    for name, is_own in names[:_MOST_NAMES_FOLLOWED]:
-        here = await desk.definitions(name)
-        if len(here) == 1 and name != base_name(lead.name):
-            is_near = is_own or here[0].place.path == lead.place.path
-            found += [other for other in here if is_near and _may_follow(lead, other, worth)]
-    if lead.kind is DefinitionKind.VALUE:
-        found.sort(key=lambda other: -line_worth(base_name(other.name), worth))
-    return found
+def _held(shown: Excerpt) -> frozenset[str]:
+    """The words of an excerpt."""
+    return held_by(rendered(shown))
 
 
-async def _used_by(
-    units: Sequence[Sequence[Place]], evidence: Evidence, desk: Desk
-) -> Sequence[Definition]:
-    """What these places use, where only one place defines it."""
-    found: dict[Definition, None] = {}
-    for place in chain(*units):
-        rows = evidence.files[place.path].lines[place.start - 1 : place.end]
-        for name in unique(name for name, _ in names_on(rows))[:_MOST_NAMES_OF_A_UNIT]:
-            here = [d for d in await desk.definitions(name) if not is_test(d.place.path)]
-            if len(here) == 1:
-                found[here[0]] = None
-    return tuple(found)
+def _nothing(evidence: Evidence, about: Support) -> Answer:
+    near = _best_of_each(evidence)[:3]
+    cited = _cited([unit.place for unit in near])
+    return Answer(
+        nothing_found(about, near),
+        Mode.EVIDENCE,
+        Grounding.UNGROUNDED,
+        cited,
+        evidence=_rests_on(cited, evidence.files),
+    )
 
 
-def _may_follow(lead: Definition, other: Definition, worth: Mapping[str, float]) -> bool:
-    """Whether a name on a line of `lead` is worth following to that definition."""
-    name = base_name(other.name)
-    is_asked_for = lead.kind is DefinitionKind.VALUE and line_worth(name, worth) > 0
-    is_telling = other.kind is not DefinitionKind.VALUE or name.isupper() or is_asked_for
-    return is_telling and is_test(other.place.path) == is_test(lead.place.path)
+def _further(evidence: Evidence, places: Sequence[Place]) -> list[RankedUnit]:
+    """The best place of each of the best files that is not shown."""
+    shown = {place.path for place in places}
+    rest = [unit for unit in _best_of_each(evidence) if unit.place.path not in shown]
+    return rest[: max(0, _MOST_FILES - len(shown))]
+
+
+def _best_of_each(evidence: Evidence) -> list[RankedUnit]:
+    best: dict[RelPath, RankedUnit] = {}
+    for unit in evidence.units:
+        best.setdefault(unit.place.path, unit)
+    order = {file.path: at for at, file in enumerate(evidence.best)}
+    return sorted(best.values(), key=lambda unit: order[unit.place.path])
+
+
+def _clipped(evidence: Evidence, places: Sequence[Place]) -> str:
+    """Which of the files that are shown were read in part."""
+    files = (evidence.files[path] for path in unique(place.path for place in places))
+    return "".join(
+        f" {file.path} is only indexed up to line {len(file.lines)}."
+        for file in files
+        if file.is_clipped
+    )
+
+
+def _cited(places: Sequence[Place]) -> tuple[Citation, ...]:
+    return tuple(
+        Citation(p.path, p.start, p.end, CitationStatus.VERIFIED) for p in dict.fromkeys(places)
+    )
+
+
+def _rests_on(
+    cited: Sequence[Citation], files: Mapping[RelPath, OpenedFile]
+) -> Mapping[RelPath, ContentHash]:
+    used = sorted({citation.path for citation in cited})
+    return MappingProxyType({path: files[path].sha for path in used})

@@ -19,7 +19,7 @@ from live_memory.core.memory.editing import edited_lately
 from live_memory.core.memory.events import QuestionAnswered
 from live_memory.core.reading.redaction import Redactor
 from live_memory.core.values import RelPath
-from live_memory.flow.answer_from_evidence import MOST_SHOWN_FILES, answer_from_evidence
+from live_memory.flow.answer_from_evidence import answer_from_evidence
 from live_memory.flow.companion.kept import kept_answer
 from live_memory.flow.companion.recalling import with_what_is_known
 from live_memory.flow.companion.reply import Consultation
@@ -59,8 +59,7 @@ async def ask(
             await progress("looking for evidence")
             # A model's kept answers stand while the same is found, whatever was edited beside it.
             edited = None if companion else edited_lately(memory.window, question.asked_at)
-            most = MOST_SHOWN_FILES if companion else 0
-            desk = Desk(memory.indexer.shelf, memory.index, most=most)
+            desk = Desk(memory.indexer.shelf, memory.index)
             answer = await _from_evidence(memory, question, desk, edited or frozenset())
             if notice is not None and not answer.citations:
                 answer = _nothing("Nothing was found in the part of this workspace that is known.")

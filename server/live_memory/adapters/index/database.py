@@ -16,13 +16,13 @@ from live_memory.core.errors import StoreUnavailable
 __all__ = ["Connection", "Damaged", "open_file", "open_memory", "remove"]
 
 # Raised whenever tables, tokens or units change their meaning: an older file is built anew.
-_VERSION = 3
+_VERSION = 4
 _SCHEMA = """
 CREATE TABLE file(
   id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, sha TEXT,
   size INTEGER NOT NULL, modified_ns INTEGER NOT NULL, changed_ns INTEGER NOT NULL,
   inode TEXT NOT NULL, device TEXT NOT NULL,
-  first_unit INTEGER, starts BLOB, ends BLOB, lengths BLOB);
+  first_unit INTEGER, starts BLOB, ends BLOB, traits BLOB);
 CREATE TABLE definition(
   file INTEGER NOT NULL, ordinal INTEGER NOT NULL, name TEXT NOT NULL, base TEXT NOT NULL,
   kind TEXT NOT NULL, start INTEGER NOT NULL, end INTEGER NOT NULL, signature TEXT NOT NULL,

@@ -15,7 +15,7 @@ __all__ = ["Digest", "digest"]
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """One file, ready to be written; `words` has one count of words for each unit."""
+    """One file, ready to be written; `words` has the weights of words for each unit."""
 
     observation: Observation
     definitions: Sequence[Definition]
@@ -28,7 +28,7 @@ def digest(observation: Observation, syntax: SyntaxReader) -> Digest:
     """Take a file apart."""
     path, lines = observation.path, observation.lines
     definitions = syntax.definitions_in(path, lines)
-    units = cut(lines, definitions)
+    units = cut(path, lines, definitions)
     return Digest(
         observation=observation,
         definitions=definitions,

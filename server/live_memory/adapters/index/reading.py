@@ -4,12 +4,14 @@ import sqlite3
 import struct
 from array import array
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from live_memory.adapters.index.database import Damaged
 from live_memory.adapters.index.files import File, Files, KnownFiles
 from live_memory.adapters.index.packing import numbers
+from live_memory.core.evidence.natures import Nature, family_of, nature_of
 from live_memory.core.evidence.places import Definition, Place
 from live_memory.core.evidence.ranking import Collection
 from live_memory.core.values import RelPath, StatSignature
@@ -17,12 +19,14 @@ from live_memory.core.values import RelPath, StatSignature
 __all__ = ["Holdings", "holdings"]
 
 _COLUMNS = (
-    "id, path, size, modified_ns, changed_ns, inode, device, sha, first_unit, starts, ends, lengths"
+    "id, path, size, modified_ns, changed_ns, inode, device, sha, first_unit, starts, ends, traits"
 )
 _Row = tuple[
     int, str, int, int, int, str, str, str | None, int | None, bytes | None, bytes | None,
     bytes | None,
 ]  # fmt: skip
+# Below this share of the lines a language is one that is used beside.
+_MAIN_SHARE = 0.1
 # As many versions may be gone as are there, and these, before all are read anew.
 _MOST_GAPS = 1_000
 
@@ -35,28 +39,33 @@ def _row(values: bytes = b"") -> "array[int]":
 class Holdings:
     """What the index holds as of a generation, small enough to keep in memory.
 
-    Units are numbered through all files; a number has its lines in `starts` and `ends`, and its
-    words are the number in `lengths`. `owners` and all that is asked say a file by its number in
-    `files`; `words` is how many all live units have together. `gone` are stretches of units that
+    Units are numbered through all files; a number has its lines in `starts` and `ends`, and what
+    it looks like in `traits`. `owners` and all that is asked say a file by its number in `files`;
+    `families` says how many lines there are of each language. `gone` are stretches of units that
     belong to no file any more.
     """
 
     generation: int = 0
     joined: int = 0  # the generation in which units were numbered anew
-    words: int = 0
     files: Files = field(default_factory=Files)
     known: KnownFiles = field(default_factory=lambda: KnownFiles(Files(), 0))
     owners: "array[int]" = field(default_factory=_row)
-    lengths: "array[int]" = field(default_factory=_row)
+    traits: "array[int]" = field(default_factory=_row)
     starts: "array[int]" = field(default_factory=_row)
     ends: "array[int]" = field(default_factory=_row)
-    collection: Collection = field(default_factory=lambda: Collection(_row(), _row(), 0, 0.0))
+    collection: Collection = field(default_factory=lambda: Collection(_row(), 0))
+    families: Mapping[str, int] = field(default_factory=dict)
     gone: Sequence[range] = ()
     outlines: dict[int, Sequence[Definition]] = field(default_factory=dict)  # asked for, by file
 
     def place(self, unit: int) -> Place:
         """The lines of a live unit."""
         return Place(self.files.path(self.owners[unit]), self.starts[unit], self.ends[unit])
+
+    def is_main(self, path: RelPath) -> bool:
+        """Whether much of the programs here is written in the language of a file."""
+        lines = sum(self.families.values())
+        return self.families.get(family_of(path), 0) >= lines * _MAIN_SHARE
 
     def unit_at(self, file: File, line: int) -> int:
         """The number of the unit that holds a line, or of the last before it."""
@@ -90,11 +99,11 @@ class _Growing:
 
     def __init__(self, before: Holdings, units: int) -> None:
         self.files = before.files.copy()
-        self._live, self._words = before.collection.live, before.words
+        self._live, self._families = before.collection.live, Counter(before.families)
         self._outlines, self._gone = dict(before.outlines), [*before.gone]
         self._end = max(1, len(before.owners))  # no unit has number 0
         more = _row(bytes(4 * max(0, units - len(before.owners))))
-        rows = before.owners, before.lengths, before.starts, before.ends
+        rows = before.owners, before.traits, before.starts, before.ends
         self._rows = [row + more for row in rows]
 
     def take(self, row: _Row) -> None:
@@ -121,53 +130,59 @@ class _Growing:
 
     def done(self, generation: int, joined: int) -> Holdings:
         """What came of it."""
-        owners, lengths, starts, ends = self._rows
+        owners, traits, starts, ends = self._rows
         self._leave_out(range(self._end, len(owners)))
-        mean = self._words / max(1, self._live)
         return Holdings(
             generation,
             joined,
-            self._words,
             files=self.files,
             known=KnownFiles(self.files, generation),
             owners=owners,
-            lengths=lengths,
+            traits=traits,
             starts=starts,
             ends=ends,
-            collection=Collection(owners, lengths, self._live, mean),
+            collection=Collection(owners, self._live),
+            families=self._families,
             gone=self._gone,
             outlines=self._outlines,
         )
 
     def _fill(self, number: int, first: int, spans: "list[array[int]]") -> None:
         """Write down the units of a file."""
-        starts, ends, lengths = spans
+        starts, ends, traits = spans
         count, following = len(starts), first + len(starts)
         is_next = self._end <= first and following <= len(self._rows[0])
-        if not is_next or not count == len(ends) == len(lengths):
+        if not is_next or not count == len(ends) == len(traits):
             raise Damaged("the units of a file are torn")
         self._leave_out(range(self._end, first))
         self._end = following
         owner = array("I", [number]) * count
-        for row, own in zip(self._rows, (owner, lengths, starts, ends), strict=True):
+        for row, own in zip(self._rows, (owner, traits, starts, ends), strict=True):
             row[first:following] = own
         self._live += count
-        self._words += sum(lengths)
+        self._count_lines(number, sum(ends) - sum(starts) + count)
 
     def _drop(self, number: int | None) -> None:
         if number is None:
             return
         file = self.files.text(number)
-        self.files.drop(number)
         # A version of a file has a number of its own, so an outline never changes.
         self._outlines.pop(number, None)
         if file is None:
+            self.files.drop(number)
             return
-        self._words -= sum(self._rows[1][file.first_unit : file.following])
-        for row in self._rows[:2]:
+        starts, ends = (row[file.first_unit : file.following] for row in self._rows[2:])
+        self._count_lines(number, sum(starts) - sum(ends) - file.units)
+        for row in self._rows[:1]:
             row[file.first_unit : file.following] = _row(bytes(4 * file.units))
         self._live -= file.units
         self._leave_out(range(file.first_unit, file.following))
+        self.files.drop(number)
+
+    def _count_lines(self, number: int, lines: int) -> None:
+        path = self.files.path(number)
+        if nature_of(path) is Nature.CODE:
+            self._families[family_of(path)] += lines
 
     def _leave_out(self, units: range) -> None:
         """These belong to no file."""

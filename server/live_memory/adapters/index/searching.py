@@ -6,19 +6,24 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from live_memory.adapters.index.asking import definitions_named, outline_of, postings
 from live_memory.adapters.index.database import Damaged
 from live_memory.adapters.index.files import File
 from live_memory.adapters.index.reading import Holdings
 from live_memory.core.evidence import ranking
+from live_memory.core.evidence.outline import enclosing
 from live_memory.core.evidence.places import Candidates, RankedFile, RankedUnit, Terms
-from live_memory.core.evidence.units import enclosing
+from live_memory.core.evidence.traits import unpacked
 from live_memory.core.evidence.words import base_name
 
 __all__ = ["Scored", "rank", "score"]
 
-_UNITS_A_FILE = 6
+# So many units are looked at closely, and so many of them are places that may be shown.
+_MOST_LIKELY, _MOST_PLACES = 600, 60
+# The files of so many places are opened, beside the best files.
+_MOST_OPENED = 16
 # With 100,000 files a question's common words are in a million units: four megabytes, and as much
 # for the scores. That is not kept after the answer.
 _MOST_KEPT = 200_000
@@ -31,6 +36,11 @@ class _Word:
     text: str
     worth: float
     units: Sequence[int]
+
+    def is_at(self, unit: int) -> bool:
+        """Whether it is in a unit."""
+        at = bisect_left(self.units, unit)
+        return at < len(self.units) and self.units[at] == unit
 
     def is_in(self, file: File) -> bool:
         """Whether it is in a file, whose units are neighbours."""
@@ -87,18 +97,47 @@ def score(db: sqlite3.Connection, held: Holdings, terms: Terms) -> Scored:
 
 
 def rank(db: sqlite3.Connection, scored: Scored, *, limit: int) -> Candidates:
-    """The best files of a question, with the best of their units."""
+    """The best files of a question, and the best places of all."""
     held, files = scored.held, scored.files
     if not any(files):
         return Candidates()
     factors = _factors(scored, limit)
     totals = {file: files[file] * value for file, value in factors.items()}
     best = _best(held, totals, limit)
-    ranked = tuple(_ranked(_text(held, file), totals[file], scored.words) for file in best)
-    units = [unit for file in best for unit in _units(db, scored, file, factors[file])]
-    units.sort(key=lambda unit: (-unit.score, unit.place.path, unit.place.start))
+    places = _places(scored, best)
+    chosen = dict.fromkeys(best)
+    chosen.update(dict.fromkeys(held.owners[unit] for unit, _ in places[:_MOST_OPENED]))
+    ranked = tuple(
+        _ranked(_text(held, file), totals.get(file, 0.0), scored.words) for file in chosen
+    )
+    units = [_unit(db, held, unit, score) for unit, score in places if held.owners[unit] in chosen]
     worth = {word.text: word.worth for word in scored.words}
     return Candidates(ranked, tuple(units), worth)
+
+
+def _places(scored: Scored, best: Sequence[int]) -> Sequence[tuple[int, float]]:
+    """The units that are worth most, with how much, best first."""
+    held, leaning = scored.held, ranking.leaning_of(scored.terms)
+    everything = sum(word.worth for word in scored.words) or 1.0
+    likely = heapq.nlargest(_MOST_LIKELY, enumerate(scored.units), key=itemgetter(1))
+    valued: dict[int, float] = {}
+    traits = {unit: unpacked(held.traits[unit]) for unit, value in likely if value}
+    for unit, look in traits.items():
+        path = held.files.path(held.owners[unit])
+        share = sum(word.worth for word in scored.words if word.is_at(unit)) / everything
+        value = ranking.place_score(scored.units[unit], held=share)
+        factor = ranking.place_factor(path, look, leaning, is_main=held.is_main(path))
+        valued[unit] = value * factor
+    order = sorted(valued, key=lambda unit: (-valued[unit], unit))[:_MOST_PLACES]
+    found = [
+        (unit, ranking.by_rank(at) * ranking.emphasis(traits[unit], leaning.asks))
+        for at, unit in enumerate(order)
+    ]
+    found.sort(key=lambda pair: -pair[1])
+    if ranking.is_on_a_subject(scored.terms):
+        lead = next((pair for pair in found if held.owners[pair[0]] == best[0]), None)
+        found = [lead, *(pair for pair in found if pair is not lead)] if lead else found
+    return found
 
 
 def _best(held: Holdings, totals: Mapping[int, float], limit: int) -> Sequence[int]:
@@ -146,20 +185,12 @@ def _factors(scored: Scored, limit: int) -> Mapping[int, float]:
     return found
 
 
-def _units(
-    db: sqlite3.Connection, scored: Scored, file: int, factor: float
-) -> Iterator[RankedUnit]:
-    """The best units of a file."""
-    held, scores = scored.held, scored.units
-    text = _text(held, file)
-    outline = outline_of(db, held, file)
-    found = [unit for unit in range(text.first_unit, text.following) if scores[unit]]
-    found.sort(key=lambda unit: -scores[unit])
-    for unit in found[:_UNITS_A_FILE]:
-        place = held.place(unit)
-        begun = (d.place.start for d in outline if place.start <= d.place.start <= place.end)
-        line = next(begun, place.start)
-        yield RankedUnit(place, enclosing(outline, line), scores[unit] * factor)
+def _unit(db: sqlite3.Connection, held: Holdings, unit: int, score: float) -> RankedUnit:
+    """A unit as the answer knows it."""
+    place, outline = held.place(unit), outline_of(db, held, held.owners[unit])
+    begun = (d.place.start for d in outline if place.start <= d.place.start <= place.end)
+    line = next(begun, place.start)
+    return RankedUnit(place, enclosing(outline, line), score)
 
 
 def _named(db: sqlite3.Connection, held: Holdings, terms: Terms) -> Mapping[int, float]:

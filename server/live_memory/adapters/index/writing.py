@@ -69,10 +69,10 @@ def _insert(
     spans = (
         packed(unit.start for unit in digest.units),
         packed(unit.end for unit in digest.units),
-        packed(sum(counts.values()) for counts in digest.words),
+        packed(unit.traits for unit in digest.units),
     )
     db.execute(
-        "UPDATE file SET sha = ?, first_unit = ?, starts = ?, ends = ?, lengths = ? WHERE id = ?",
+        "UPDATE file SET sha = ?, first_unit = ?, starts = ?, ends = ?, traits = ? WHERE id = ?",
         (seen.sha.hex, first, *spans, file),
     )
     counters["next_unit"] += len(digest.units)

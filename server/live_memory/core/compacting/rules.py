@@ -13,9 +13,9 @@ from live_memory.core.compacting.standing import Page, page_of, standing
 from live_memory.core.compacting.verbs import as_statement
 from live_memory.core.compacting.wording import statement
 from live_memory.core.evidence.docs import doc_of, first_sentence, spoken_lines
+from live_memory.core.evidence.natures import is_test
 from live_memory.core.evidence.outline import head_end
 from live_memory.core.evidence.places import Definition, DefinitionKind, Place
-from live_memory.core.evidence.ranking import is_test
 from live_memory.core.evidence.words import base_name
 from live_memory.core.memory.ledger import FactKind
 from live_memory.core.values import RelPath

@@ -1,13 +1,14 @@
 """The definitions of a file from the look of its lines, where no grammar is at hand."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 
 from live_memory.core.evidence.places import Definition, DefinitionKind, Place
 from live_memory.core.evidence.shapes import Shape, kind_of_file, shapes_of
 from live_memory.core.values import RelPath
 
-__all__ = ["DEEPEST", "block_end", "head_end", "indent_of", "outline", "signature_at"]
+__all__ = ["DEEPEST", "block_end", "enclosing", "head_end", "indent_of", "outline", "signature_at"]
 
 # How many definitions a name is qualified by; nobody nests deeper, and what is made to grows names
 # without bound.
@@ -50,6 +51,15 @@ def outline(path: RelPath, lines: Sequence[str]) -> tuple[Definition, ...]:
         if kind in _NESTING and len(around) < DEEPEST:
             around.append((indent, found[-1]))
     return tuple(found)
+
+
+def enclosing(definitions: Sequence[Definition], line: int) -> Definition | None:
+    """The innermost definition around a line, values aside; definitions come in order."""
+    for at in range(bisect_right(definitions, line, key=_start) - 1, -1, -1):
+        definition = definitions[at]
+        if line <= definition.place.end and definition.kind is not DefinitionKind.VALUE:
+            return definition
+    return None
 
 
 def indent_of(line: str) -> int:
@@ -127,3 +137,7 @@ def _is_title(lines: Sequence[str], at: int) -> bool:
 def _section_end(lines: Sequence[str], at: int) -> int:
     rest = range(at + 2, len(lines) - 1)
     return next((i for i in rest if lines[i] and _is_title(lines, i)), len(lines))
+
+
+def _start(definition: Definition) -> int:
+    return definition.place.start

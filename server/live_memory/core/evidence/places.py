@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 
+from live_memory.core.evidence.asks import Asks
 from live_memory.core.values import ContentHash, RelPath
 
 __all__ = [
@@ -75,6 +76,7 @@ class Terms:
     weights: tuple[tuple[str, float], ...]
     names: tuple[str, ...]
     edited: frozenset[RelPath] = frozenset()
+    asks: Asks = field(default_factory=Asks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,15 +109,6 @@ class Candidates:
     files: tuple[RankedFile, ...] = ()
     units: tuple[RankedUnit, ...] = ()
     worth: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
-
-    def first(self, limit: int) -> "Candidates":
-        """Those of a search for so many files."""
-        if limit >= len(self.files):
-            return self
-        files = self.files[:limit]
-        paths = {file.path for file in files}
-        units = tuple(unit for unit in self.units if unit.place.path in paths)
-        return Candidates(files, units, self.worth)
 
 
 @dataclass(frozen=True, slots=True)

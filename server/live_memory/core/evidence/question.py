@@ -6,18 +6,20 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 
+from live_memory.core.evidence.asks import asks_of
 from live_memory.core.evidence.places import Terms
 from live_memory.core.evidence.words import (
     identifiers,
     is_compound,
-    stem,
     tokens,
     unique,
+    words_of,
 )
 
 __all__ = [
     "asked_for_a_way",
     "asked_for_uses",
+    "asked_of_impact",
     "hyphenated",
     "is_plain",
     "joined_forms",
@@ -43,7 +45,9 @@ implications involved kind mechanism mechanisms project purpose question reason 
 relationship relationships repository responsibility role serve serves significance specific
 specifically work works code implement implemented implementation describe difference
 """
-_STOPWORDS = frozenset(stem(word) for word in (_ENGLISH + _ASKING).split())
+_STOPWORDS = frozenset((_ENGLISH + _ASKING).split())
+# What may end such a word: it is compared as it is written, for `user` is not `use`.
+_ENDINGS = (("ing", ""), ("ing", "e"), ("ed", ""), ("ed", "e"), ("es", ""), ("ies", "y"), ("s", ""))
 
 _QUOTED = re.compile(r"`([^`\n]{2,80})`|\"([^\"\n]{2,80})\"|(?<!\w)'([^'\n]{2,80})'(?!\w)")
 _DOTTED = re.compile(r"\b[A-Za-z_$][\w$]+(?:(?:\.|::|#)[A-Za-z_$][\w$]+)+|\b[a-z]\.[A-Z]\w+")
@@ -65,6 +69,14 @@ _ASKS_FOR_USES = (
         re.IGNORECASE,
     ),
 )
+# Who asks what a change would break asks for the users of what is changed.
+_IMPACT = re.compile(
+    r"\b(?:who|what|which(?:\s+\w+){0,5}?)\s+(?:else\s+)?(?:(?:would|will|could|does|do|might)\s+)?"
+    r"(?:be\s+affected|is\s+affected|are\s+affected|calls?|invokes?|uses|imports?|rel(?:y|ies)\s+on|"
+    r"depends?\s+on|breaks?|changes|ends?\s+up\s+in|go(?:es)?\s+through|have\s+to\s+follow|(?:I|we)\s+affect)"
+    r"|\bcallers?\b|\bif\s+(?:I|we|you|someone)\s+chang(?:e|ed)\b|\bwant\s+to\s+change\b",
+    re.IGNORECASE,
+)
 _START, _END = _NAME.replace("<name>", "<start>"), _NAME.replace("<name>", "<end>")
 _ASKS_FOR_A_WAY = (
     re.compile(
@@ -81,6 +93,8 @@ _ASKS_FOR_A_WAY = (
 # A question of several lines is an issue or a log: its first line says what it is about.
 _LONG, _HEADLINE_COUNTS = 300, 3
 _MOST_TERMS = 120
+# So many names of a question are looked up.
+_MOST_NAMES = 12
 
 
 @lru_cache(maxsize=2_048)  # a question is compared with every one that was answered before
@@ -96,16 +110,33 @@ def terms_of(question: str) -> Terms:
     weighted = [(word, 1 + math.log(count)) for word, count in counts.items()]
     # What is said often is what it is about; the cap bounds the work a pasted log can cause.
     strongest = sorted(weighted, key=lambda pair: -pair[1])[:_MOST_TERMS]
-    return Terms(tuple(strongest), unique(_names(question)))
+    return Terms(tuple(strongest), unique(_names(question)), asks=asks_of(question))
 
 
 def asked_for_uses(question: str) -> str | None:
     """The name whose callers, users or importers are asked for, if that is the question."""
     for pattern in _ASKS_FOR_USES:
         found = pattern.search(question)
-        if found and stem(found["name"].lower()) not in _STOPWORDS:
+        if found and not is_plain(found["name"]):
             return found["name"]
     return None
+
+
+def asked_of_impact(question: str) -> tuple[str, ...]:
+    """The names of which one may be what is called or changed, those as code writes them first;
+    nothing where the question is on something else.
+    """
+    if not _IMPACT.search(question):
+        return ()
+    written = [name for name in _names(question) if " " not in name]
+    asked = asked_for_uses(question)
+    return unique([*([asked] if asked else []), *written, *_changed(question)])[:_MOST_NAMES]
+
+
+def _changed(question: str) -> Iterator[str]:
+    """Words of which one may name what is changed, where that is short to say."""
+    words = [word for word in words_of(question) if not is_plain(word) and len(word) > 2]
+    yield from words if len(words) <= _MOST_NAMES else ()
 
 
 def asked_for_a_way(question: str) -> tuple[str, str] | None:
@@ -118,15 +149,20 @@ def asked_for_a_way(question: str) -> tuple[str, str] | None:
 
 
 def _words(text: str) -> Iterator[str]:
-    for token in tokens(text):
-        if token not in _STOPWORDS and len(token) > 1:
-            yield token
+    for word in words_of(text):
+        if not is_plain(word):
+            yield from (token for token in tokens(word) if len(token) > 1)
     yield from joined_forms(text)
 
 
+@lru_cache(maxsize=8_192)
 def is_plain(word: str) -> bool:
     """Whether a word says nothing of what code it is about."""
-    return stem(word.lower()) in _STOPWORDS
+    lower = word.lower()
+    if lower in _STOPWORDS:
+        return True
+    forms = (lower.removesuffix(end) + more for end, more in _ENDINGS if lower.endswith(end))
+    return any(len(form) > 1 and form in _STOPWORDS for form in forms)
 
 
 def hyphenated(text: str) -> tuple[str, ...]:
@@ -151,7 +187,7 @@ def _names(question: str) -> Iterator[str]:
     yield from _PATH.findall(question)
     yield from _DOTTED.findall(question)
     for word in identifiers(question):
-        if is_compound(word) or (word.isupper() and len(word) > 2):
+        if is_compound(word):
             yield word
     for word in re.findall(r"\b[A-Za-z_]\w{2,}(?=\()", question):
         yield word

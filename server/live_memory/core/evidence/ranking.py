@@ -1,14 +1,17 @@
-"""From words to places: what a unit is worth to a question, and which file that makes best."""
+"""From words to places: what each is worth to a question, and which file that makes best."""
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import compress
 
+from live_memory.core.evidence.asks import Asks, Kind
+from live_memory.core.evidence.natures import Nature, is_aside, is_guide, is_test, nature_of
 from live_memory.core.evidence.places import Terms
 from live_memory.core.evidence.shapes import is_code
+from live_memory.core.evidence.traits import Traits
+from live_memory.core.evidence.units import PARTS
 from live_memory.core.evidence.words import tokens
 from live_memory.core.values import RelPath
 
@@ -17,38 +20,75 @@ __all__ = [
     "Collection",
     "Leaning",
     "Posting",
+    "by_rank",
+    "emphasis",
     "factor",
     "factors",
     "file_scores",
-    "is_test",
     "leaning_of",
     "least_factor",
     "most_factor",
     "name_bonus",
+    "place_factor",
+    "place_score",
+    "is_on_a_subject",
     "unit_scores",
     "worth",
 ]
 
-# The customary values of BM25; nothing gained by others here.
-_K1, _B = 1.2, 0.75
+# The customary value of BM25; the fields' lengths are taken into account where words are weighed.
+_K1 = 1.2
+_STEADY = _K1 * PARTS
 
 # Tests and prose repeat the words of the code they are about.
 _TEST_FACTOR, _PROSE_FACTOR = 0.6, 0.5
 _BASENAME_BONUS = 0.15
 # What the only definition of a name of the question adds, as a share of the best unit's score.
 NAME_SHARE = 0.75
-_TEST_FOLDERS = frozenset(
-    ("test", "tests", "testing", "__tests__", "spec", "testdata", "benchmarks")
-)
-# `Shop.Tests/`, `gson-test/`; `CartTest.java`, `CartTests.swift`, `CartSpec.kt`
-_FOLDER_WORDS = re.compile(r"[a-z_]+").findall
-_TEST_FILE = re.compile(r"[a-z](?:Tests?|Spec)\.\w+$")
-_TEST_WORDS = frozenset(tokens("test tests testing fixture pytest unittest parametrize mock"))
+# Who writes a path out means that file; twice the score puts it first unless it holds nothing.
+_NAMED_FACTOR = 2.0
+# What was edited lately is asked about again: subjects of 575 commits over six repositories, with
+# what their authors had changed in the week before, gain .03 at first place and .02 in recall@10.
+# Where the question is on something else, .02 are lost at first place; above this it is more.
+_EDITED_FACTOR = 1.3
+
+# What a place is worth by what its file is (answer-notes.md, "Ranking that worked"): first where a
+# place of the program is asked for, then where it is asked how people work on the project.
+_PRIORS: Mapping[Nature, float] = {
+    Nature.CODE: 1.0,
+    Nature.TEST: 0.15,
+    Nature.EXAMPLE: 0.4,
+    Nature.VENDORED: 0.3,
+    Nature.GENERATED: 0.2,
+    Nature.TRANSLATED: 0.1,
+    Nature.CHANGELOG: 0.35,
+    Nature.BUILD: 0.5,
+    Nature.PROSE: 0.5,
+    Nature.DATA: 0.5,
+}
+_PROJECT_PRIORS: Mapping[Nature, float] = {
+    **dict.fromkeys(Nature, 0.4),
+    Nature.TEST: 0.2,
+    Nature.CHANGELOG: 0.35,
+    Nature.BUILD: 1.0,
+    Nature.PROSE: 0.6,
+    **dict.fromkeys((Nature.VENDORED, Nature.TRANSLATED, Nature.GENERATED, Nature.EXAMPLE), 0.1),
+}
+_GUIDE_PRIOR, _PROSE_OF_REASONS = 1.5, 0.8
+# Programs in a language that is hardly used here, and those that only stand beside.
+_ASIDE, _IMPORTS, _IN_TEST = 0.5, 0.4, 0.3
+# Half of a place's score goes with how much of the question it holds.
+_COVERED = 0.5
+# What decides leads before what tells of it.
+_BRANCHING, _COMMENT = 0.3, 0.15
+# Ranks count as in reciprocal rank fusion.
+_RANKS = 20
+_SHORT = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Posting:
-    """Where a word of the question occurs: numbers of live units, and how often in each."""
+    """Where a word of the question occurs: numbers of live units, and its weight in each."""
 
     word: str
     weight: float
@@ -58,20 +98,10 @@ class Posting:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """All units by number: whose each is (0 for one that is gone), its length; how many live."""
+    """All units by number: whose each is (0 for one that is gone), and how many live."""
 
     owners: Sequence[int]
-    lengths: Sequence[int]
     live: int
-    mean_length: float
-
-
-# Who writes a path out means that file; twice the score puts it first unless it holds nothing.
-_NAMED_FACTOR = 2.0
-# What was edited lately is asked about again: subjects of 575 commits over six repositories, with
-# what their authors had changed in the week before, gain .03 at first place and .02 in recall@10.
-# Where the question is on something else, .02 are lost at first place; above this it is more.
-_EDITED_FACTOR = 1.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,20 +109,18 @@ class Leaning:
     """What of a question speaks for one kind of file over another."""
 
     words: frozenset[str]
-    is_on_tests: bool
+    asks: Asks = field(default_factory=Asks)
     paths: frozenset[str] = frozenset()
     edited: frozenset[RelPath] = frozenset()
 
 
 def unit_scores(collection: Collection, postings: Iterable[Posting]) -> list[float]:
-    """Okapi BM25: what the words of a question are worth in each unit, by its number."""
-    lengths = collection.lengths
-    scores = [0.0] * len(lengths)
-    steady, per_length = _K1 * (1 - _B), _K1 * _B / max(1.0, collection.mean_length)
+    """BM25F: what the words of a question are worth in each unit, by its number."""
+    scores = [0.0] * len(collection.owners)
     for posting in postings:
         rarity = worth(collection, posting) * (_K1 + 1)
         for unit, count in zip(posting.units, posting.counts, strict=True):
-            scores[unit] += rarity * count / (count + steady + per_length * lengths[unit])
+            scores[unit] += rarity * count / (count + _STEADY)
     return scores
 
 
@@ -102,26 +130,11 @@ def worth(collection: Collection, posting: Posting) -> float:
     return posting.weight * math.log(1 + max(0.0, collection.live - having + 0.5) / (having + 0.5))
 
 
-def is_test(path: RelPath) -> bool:
-    """Whether a path is that of a test."""
-    *folders, name = path.text.lower().split("/")
-    stem = name.partition(".")[0]
-    return (
-        any(not _TEST_FOLDERS.isdisjoint(_FOLDER_WORDS(folder)) for folder in folders)
-        or stem.startswith(("test_", "conftest"))
-        or stem.endswith(("_test", "_spec"))
-        or _TEST_FILE.search(path.name) is not None
-        or ".test." in name
-        or ".spec." in name
-    )
-
-
 def leaning_of(terms: Terms) -> Leaning:
     """What a question leans towards."""
     words = frozenset(word for word, _ in terms.weights)
-    is_on_tests = any(word in _TEST_WORDS or word.startswith("test_") for word in words)
     paths = frozenset(name for name in terms.names if "/" in name)
-    return Leaning(words, is_on_tests, paths, terms.edited)
+    return Leaning(words, terms.asks, paths, terms.edited)
 
 
 def file_scores(values: Sequence[float], owners: Sequence[int], *, count: int) -> list[float]:
@@ -147,10 +160,67 @@ def _in_all(first: float, second: float, third: float) -> float:
     return first + 0.5 * second + 0.25 * third
 
 
+def place_score(score: float, *, held: float) -> float:
+    """What a place is worth that holds such a share of the question, 0 to 1."""
+    return score * (1 - _COVERED + _COVERED * held)
+
+
+def place_factor(path: RelPath, traits: Traits, leaning: Leaning, *, is_main: bool) -> float:
+    """How far what a place looks like, and what its file is, speak for or against it.
+
+    `is_main` says whether the file is in a language that much here is written in.
+    """
+    asks, nature = leaning.asks, nature_of(path)
+    value = _prior(path, nature, asks)
+    if traits.is_imports:
+        value *= _IMPORTS
+    if traits.is_test and nature is Nature.CODE and not asks.is_on_tests:
+        value *= _IN_TEST
+    if nature is Nature.CODE and (not is_main or is_aside(path)):
+        value *= _ASIDE
+    if leaning.paths and _is_named(path, leaning):
+        value *= _NAMED_FACTOR
+    if leaning.edited and path in leaning.edited:
+        value *= _EDITED_FACTOR
+    return value
+
+
+def emphasis(traits: Traits, asks: Asks) -> float:
+    """How far a place decides something, against how far it only tells."""
+    comment = _COMMENT * traits.comment if asks.kind is Kind.PLACES else 0.0
+    return 1 + _BRANCHING * traits.branching - comment
+
+
+def by_rank(at: int) -> float:
+    """What a rank, from 0, is worth."""
+    return 1 / (_RANKS + at)
+
+
+def is_on_a_subject(terms: Terms) -> bool:
+    """Whether a question is so long that it is on a subject, which a file holds together."""
+    return len(terms.weights) > _SHORT
+
+
+def _prior(path: RelPath, nature: Nature, asks: Asks) -> float:
+    if asks.kind is Kind.PROJECT:
+        is_told = nature in (Nature.PROSE, Nature.CHANGELOG) and is_guide(path)
+        return _GUIDE_PRIOR if is_told else _PROJECT_PRIORS[nature]
+    is_why = asks.kind is Kind.WHY
+    turned = {
+        Nature.TEST: asks.is_on_tests,
+        Nature.EXAMPLE: asks.is_on_examples,
+        Nature.BUILD: asks.is_on_build,
+        Nature.CHANGELOG: is_why and asks.is_on_history,
+    }
+    if turned.get(nature):
+        return 1.0
+    return _PROSE_OF_REASONS if is_why and nature is Nature.PROSE else _PRIORS[nature]
+
+
 def factor(path: RelPath, leaning: Leaning) -> float:
     """How far what a file is, its name, and what was done to it, speak for or against it."""
     of_a_test, of_a_kind, own = _nature(path)
-    value = of_a_kind if leaning.is_on_tests else of_a_test * of_a_kind
+    value = of_a_kind if leaning.asks.is_on_tests else of_a_test * of_a_kind
     if leaning.paths and _is_named(path, leaning):
         value *= _NAMED_FACTOR
     if leaning.edited and path in leaning.edited:
@@ -162,7 +232,7 @@ def factors(path: RelPath, leaning: Leaning) -> Mapping[str, float]:
     """What `factor` is the product of, by name; what changes nothing is left out."""
     of_a_test, of_a_kind, own = _nature(path)
     found = {
-        "test": 1.0 if leaning.is_on_tests else of_a_test,
+        "test": 1.0 if leaning.asks.is_on_tests else of_a_test,
         "prose": of_a_kind,
         "path": _NAMED_FACTOR if _is_named(path, leaning) else 1.0,
         "edited": _EDITED_FACTOR if path in leaning.edited else 1.0,

@@ -12,17 +12,16 @@ from live_memory.core.asking.answer import Citation, Why
 from live_memory.core.evidence.places import Evidence, RankedFile, Terms
 from live_memory.core.evidence.question import joined_forms
 from live_memory.core.evidence.ranking import factors, leaning_of
-from live_memory.core.evidence.words import base_name, tokens, unique, words_of
+from live_memory.core.evidence.words import base_name, tokens, unique, vocabulary, words_of
 from live_memory.core.values import RelPath
 
-__all__ = ["Standing", "Support", "explain", "support"]
+__all__ = ["Standing", "Support", "explain", "held_by", "support"]
 
-# The share of a question, by worth of words, that the best file holds. Of 190 questions (17 words
-# that count on average) 4 in 100 stay below the second figure in their own repository, 38 in 100
-# in another. In a short question every word counts, so more of them must be there.
-_SHORT_QUESTION, _SHORT_ENOUGH = 6, 0.45
-_LONG_ENOUGH, _LONG_SOME = 0.3, 0.15
-_FILES_JUDGED = 3
+# The share of a question, by the rarity of its telling words, that the best place must hold where
+# it asks whether there is such a thing, and where it asks for what should be there.
+_EXISTS, _THERE = 0.34, 0.12
+# A word that is worth this share of the most telling one is telling.
+_TELLING = 0.3
 
 
 # What follows one of these is a thing, not what is done with it, unless it ends as a participle. Of
@@ -31,10 +30,11 @@ _FILES_JUDGED = 3
 _THING = "a an the any our this that these those is are was were do does did"
 _BEFORE_A_THING = frozenset(_THING.split())
 _PARTICIPLES = ("ed", "ing")
+_SHORT_QUESTION = 6
 
 
 class Standing(StrEnum):
-    """How far the best file is about the question."""
+    """How far the places that were found are about the question."""
 
     ENOUGH = "enough"
     THIN = "thin"
@@ -43,37 +43,66 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """What of a question there is, the names in it that occur nowhere, and the words looked for."""
+    """How far a question is answered by places, in words as the question writes them.
+
+    `unknown` are names that stand nowhere here, `missing` telling words that the places do not
+    hold, `sought` all that was looked for.
+    """
 
     standing: Standing
     unknown: tuple[str, ...]
+    missing: tuple[str, ...] = ()
     sought: tuple[str, ...] = ()
 
 
-def support(question: str, terms: Terms, evidence: Evidence) -> Support:
-    """Compare what was asked with what the best files hold."""
-    worth = evidence.candidates.worth
+def support(
+    question: str, terms: Terms, worth: Mapping[str, float], held: Sequence[frozenset[str]]
+) -> Support:
+    """Compare what was asked with the words that each place holds, the best one first."""
     rarest = max(worth.values(), default=1.0)
     # How code may write a name is no word of its own where code does not.
-    weights = [w for w in terms.weights if w[0] in worth or w[0] not in joined_forms(question)]
-    asked = sum(worth.get(word, rarest * weight) for word, weight in weights)
-    opened = [file for file in evidence.candidates.files if file.path in evidence.files]
-    held = max((_held(file, worth) for file in opened[:_FILES_JUDGED]), default=0.0)
-    share = held / asked if asked else 0.0
-    standing = _standing(share, len(weights))
+    forms = joined_forms(question)
+    weights = {
+        word: worth.get(word, rarest * weight)
+        for word, weight in terms.weights
+        if word in worth or word not in forms
+    }
+    everything = sum(weights.values()) or 1.0
+    lead = sum(value for word, value in weights.items() if held and word in held[0]) / everything
+    everywhere = frozenset().union(*held)
+    most = max(weights.values(), default=0.0)
+    telling = {word for word, value in weights.items() if value >= _TELLING * most}
     words = words_of(question)
+    written = [(word, frozenset(tokens(word)[:1])) for word in words]
+    unknown = _unknown(words, terms, worth, count=len(weights))
+    missing = [w for w, own in written if own and own <= telling and not own & everywhere]
+    least = _EXISTS if terms.asks.is_on_existence or unknown else _THERE
+    is_there = bool(held) and lead >= least
+    enough = Standing.THIN if missing or unknown else Standing.ENOUGH
+    return Support(
+        enough if is_there else Standing.NONE,
+        unknown=unknown,
+        missing=unique(missing),
+        sought=unique(w for w, own in written if own & weights.keys()),
+    )
+
+
+def held_by(place: str, *more: str) -> frozenset[str]:
+    """The words that a place holds, in its lines and in what is told of it."""
+    return frozenset(vocabulary("\n".join((place, *more))))
+
+
+def _unknown(
+    words: Sequence[str], terms: Terms, worth: Mapping[str, float], *, count: int
+) -> tuple[str, ...]:
+    """What a question writes as a name, and nothing here is called."""
     # Every question has words that no code has; one that is written as a name should be there.
     written = [word for at, word in enumerate(words) if at and word[0].isupper()]
-    if len(weights) <= _SHORT_QUESTION:
+    if count <= _SHORT_QUESTION:
         written += _things(words)
-    named = [*terms.names, *(words if standing is Standing.NONE else written)]
-    absent = {word for word, _ in weights if word not in worth}
-    weighed = {word for word, _ in terms.weights}
-    return Support(
-        standing,
-        unknown=unique(n for n in named if absent & set(tokens(base_name(n))[:1])),
-        sought=unique(word for word in words if weighed & set(tokens(word))),
-    )
+    absent = {word for word, _ in terms.weights if word not in worth}
+    named = [*terms.names, *written]
+    return unique(name for name in named if absent & set(tokens(base_name(name))[:1]))
 
 
 def explain(
@@ -105,18 +134,6 @@ def explain(
 def _things(words: Sequence[str]) -> list[str]:
     pairs = ((before.lower(), word) for before, word in pairwise(words))
     return [w for before, w in pairs if before in _BEFORE_A_THING and not w.endswith(_PARTICIPLES)]
-
-
-def _standing(share: float, words: int) -> Standing:
-    if words <= _SHORT_QUESTION:
-        return Standing.ENOUGH if share >= _SHORT_ENOUGH else Standing.NONE
-    if share >= _LONG_ENOUGH:
-        return Standing.ENOUGH
-    return Standing.THIN if share >= _LONG_SOME else Standing.NONE
-
-
-def _held(file: RankedFile, worth: Mapping[str, float]) -> float:
-    return sum(worth[word] for word in file.words)
 
 
 def _words(

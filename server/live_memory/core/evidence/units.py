@@ -1,104 +1,125 @@
-"""A file cut into stretches short enough to show and long enough to mean something."""
+"""A file cut into places: whole definitions where they are short, stretches of them otherwise."""
 
 import re
-from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
+from live_memory.core.evidence.docs import spoken_lines
 from live_memory.core.evidence.outline import indent_of
 from live_memory.core.evidence.places import Definition, DefinitionKind
+from live_memory.core.evidence.shapes import is_code
+from live_memory.core.evidence.traits import traits_of
 from live_memory.core.evidence.words import tokens
 from live_memory.core.values import RelPath
 
-__all__ = ["LONGEST_UNIT", "Unit", "cut", "enclosing", "stands_above", "weigh"]
+__all__ = ["LONGEST_WHOLE", "PARTS", "Unit", "cut", "weigh"]
 
-# More lines dilute a unit's words, fewer tear a function apart (evidence-notes.md, item 2).
-LONGEST_UNIT = 25
-_DEEPEST_CUT = 4  # columns: methods of a class, not functions within them
-# What a definition is called says more than what is written in it.
-_NAME_COUNTS, _PATH_COUNTS = 3, 1
+# A definition of so many lines is shown whole, and so is one place; a longer one is cut near
+# blank or shallow lines. An inner function of so many lines is a place of its own
+# (answer-notes.md, "Composition that worked").
+LONGEST_WHOLE, _PIECE, _LONG_INNER = 60, 30, 80
 _ABOVE = re.compile(r"^\s*(?:@|#|//|/\*|\*|--|\[[A-Z]\w*)")
 _LONGEST_LINE = 2_000  # the rest of a longer line is data
+_BODIES = (DefinitionKind.FUNCTION, DefinitionKind.METHOD)
+# What a word counts in a field, how far the field's length weakens it, and the length at which it
+# counts just that: BM25F with fixed lengths, so that a file's words never have to be counted anew.
+_FIELDS = {"name": (3.0, 0.3, 4), "said": (1.0, 0.75, 20), "done": (1.0, 0.75, 50)}
+_PATH_COUNTS = 1.0
+# Weights are kept as whole numbers, in so many parts.
+PARTS = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Lines `start` to `end` of a file and the definition they are part of."""
+    """Lines `start` to `end` of a file, the definition they are part of, and what they look like.
+
+    `traits` is packed, see `traits`.
+    """
 
     start: int
     end: int
     definition: Definition | None
+    traits: int = 0
 
 
-def cut(lines: Sequence[str], definitions: Sequence[Definition]) -> tuple[Unit, ...]:
-    """Cut where definitions begin, together with what is written right above them."""
-    borders = {0, len(lines)}
-    for definition in definitions:
-        at = definition.place.start - 1
-        is_body = definition.kind is not DefinitionKind.VALUE
-        if is_body and at < len(lines) and indent_of(lines[at]) <= _DEEPEST_CUT:
-            borders.add(_with_what_is_above(lines, at))
-    edges = sorted(borders)
+def cut(path: RelPath, lines: Sequence[str], definitions: Sequence[Definition]) -> tuple[Unit, ...]:
+    """Give each line to its innermost definition, with what is written right above that."""
+    owners = _owners(lines, definitions)
     units: list[Unit] = []
-    for begin, end in pairwise(edges):
-        for at in range(begin, end, LONGEST_UNIT):
-            last = min(at + LONGEST_UNIT, end)
-            if any(line.strip() for line in lines[at:last]):
-                owner = enclosing(definitions, _first_line_within(definitions, at, last))
-                units.append(Unit(at + 1, last, owner))
+    at, count = 0, len(lines)
+    is_program = is_code(path)
+    while at < count:
+        owner, end = owners[at], at + 1
+        while end < count and owners[end] is owner:
+            end += 1
+        for first, last in _pieces(lines, at, end):
+            traits = traits_of(lines, first, last, owner) if is_program else 0
+            units.append(Unit(first, last, owner, traits))
+        at = end
     return tuple(units)
 
 
-def enclosing(definitions: Sequence[Definition], line: int) -> Definition | None:
-    """The innermost definition around a line, values aside; definitions come in order."""
-    for at in range(bisect_right(definitions, line, key=_start) - 1, -1, -1):
-        definition = definitions[at]
-        if line <= definition.place.end and definition.kind is not DefinitionKind.VALUE:
-            return definition
-    return None
-
-
-def stands_above(
-    lines: Sequence[str], definitions: Sequence[Definition], start: int, end: int
-) -> Definition | None:
-    """The definition that a stretch of nothing but comment is written above, if it is one."""
-    at = bisect_right(definitions, end, key=_start)
-    following = [d for d in definitions[at:] if d.kind is not DefinitionKind.VALUE][:1]
-    for definition in following:
-        rows = lines[start - 1 : definition.place.start - 1]
-        said = [row for row in rows if row.strip()]
-        if len(rows) <= len(said) + 1 and all(map(_ABOVE.match, said)):
-            return definition
-    return None
-
-
 def weigh(path: RelPath, lines: Sequence[str], unit: Unit) -> Mapping[str, int]:
-    """How often each word counts for a unit: its lines, its name, its path."""
-    text = "\n".join([line[:_LONGEST_LINE] for line in lines[unit.start - 1 : unit.end]])
-    words = tokens(text)
-    if unit.definition is not None:
-        words += tokens(unit.definition.name) * _NAME_COUNTS
-    return Counter(words + tokens(path.text) * _PATH_COUNTS)
+    """How much each word counts for a unit, by the field it stands in; in `PARTS`."""
+    spoken: Collection[int] = ()
+    if is_code(path):
+        spoken = spoken_lines(lines, unit.start, unit.end)
+    rows = range(unit.start, unit.end + 1)
+    fields = {
+        "name": unit.definition.name if unit.definition else "",
+        "said": "\n".join(lines[n - 1][:_LONGEST_LINE] for n in rows if n in spoken),
+        "done": "\n".join(lines[n - 1][:_LONGEST_LINE] for n in rows if n not in spoken),
+    }
+    weights: Counter[str] = Counter()
+    for field, text in fields.items():
+        words = tokens(text)
+        weight, slope, usual = _FIELDS[field]
+        share = weight / (1 - slope + slope * len(words) / usual) if words else 0.0
+        for word, count in Counter(words).items():
+            weights[word] += count * share  # type: ignore[assignment]  # whole numbers come below
+    for word in tokens(path.text):
+        weights[word] += _PATH_COUNTS  # type: ignore[assignment]
+    return {word: max(1, round(weight * PARTS)) for word, weight in weights.items()}
 
 
-def _with_what_is_above(lines: Sequence[str], at: int) -> int:
-    while at > 0 and _ABOVE.match(lines[at - 1]):
-        at -= 1
-    return at
+def _owners(lines: Sequence[str], definitions: Sequence[Definition]) -> Sequence[Definition | None]:
+    """The definition that each line belongs to."""
+    owners: list[Definition | None] = [None] * len(lines)
+    for definition in definitions:
+        first, last = definition.place.start - 1, min(definition.place.end, len(lines))
+        if definition.kind is DefinitionKind.VALUE or first >= len(lines):
+            continue
+        outer = owners[first]
+        is_inner = outer is not None and outer.kind in _BODIES
+        if is_inner and last - first < _LONG_INNER:
+            continue
+        if definition.kind is not DefinitionKind.SECTION:
+            while first > 0 and owners[first - 1] is outer and _ABOVE.match(lines[first - 1]):
+                first -= 1
+        owners[first:last] = [definition] * (last - first)
+    return owners
 
 
-def _first_line_within(definitions: Sequence[Definition], begin: int, end: int) -> int:
-    """The line that tells whose a unit is: where a definition begins in it, else its first."""
-    for at in range(bisect_right(definitions, begin, key=_start), len(definitions)):
-        definition = definitions[at]
-        if definition.place.start > end:
-            break
-        if definition.kind is not DefinitionKind.VALUE:
-            return definition.place.start
-    return begin + 1
+def _pieces(lines: Sequence[str], at: int, end: int) -> Iterator[tuple[int, int]]:
+    """Lines (from 1) of `at` to before `end`, cut where they are many, without blank ends."""
+    while end - at > LONGEST_WHOLE:
+        middle = range(at + _PIECE * 2 // 3, at + _PIECE * 5 // 3)
+        border = min(middle, key=lambda n: (_depth(lines[n]), abs(n - at - _PIECE)))
+        yield from _trimmed(lines, at, border)
+        at = border
+    yield from _trimmed(lines, at, end)
 
 
-def _start(definition: Definition) -> int:
-    return definition.place.start
+def _trimmed(lines: Sequence[str], at: int, end: int) -> Iterator[tuple[int, int]]:
+    while at < end and not lines[at].strip():
+        at += 1
+    while end > at and not lines[end - 1].strip():
+        end -= 1
+    if at < end:
+        yield at + 1, end
+
+
+def _depth(line: str) -> int:
+    """How well a line may begin a piece: a blank one best, a deep one worst."""
+    return 4 + indent_of(line) if line.strip() else 0

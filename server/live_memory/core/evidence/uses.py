@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from live_memory.core.evidence.docs import silent_lines
+from live_memory.core.evidence.natures import is_test
+from live_memory.core.evidence.outline import enclosing
 from live_memory.core.evidence.places import Definition, OpenedFile, Place
-from live_memory.core.evidence.ranking import is_test
 from live_memory.core.evidence.shapes import is_code
-from live_memory.core.evidence.units import enclosing
 from live_memory.core.evidence.words import base_name, is_compound
 from live_memory.core.values import RelPath
 

@@ -36,6 +36,8 @@ _LONGEST_WORD = 80
 # or a deed of a verb: `validated`, `validator` and `validation` meet `validate`.
 _INFLECTIONS = ("ing", "ed", "e")
 _DERIVATIONS = ("ion", "er", "or")
+# `user`, `order`, `inner` and `owner` are no doers of anything.
+_SHORTEST_ROOT = 4
 _VOWEL = re.compile("[aeiouy]")
 
 
@@ -43,7 +45,8 @@ def stem(word: str) -> str:
     """Cut the endings of a lower-case word, so that `registered` and `registers` are one."""
     if not word.isascii():
         return word
-    word = _cut(_cut(_singular(word), _INFLECTIONS), _DERIVATIONS)
+    word = _cut(_singular(word), _INFLECTIONS)
+    word = _cut(word, _DERIVATIONS, least=_SHORTEST_ROOT)
     word = f"{word[:-1]}i" if len(word) > 3 and word.endswith("y") else word
     return word.removesuffix("at") if word.endswith("izat") else word
 
@@ -58,10 +61,10 @@ def _singular(word: str) -> str:
     return word.removesuffix("s")
 
 
-def _cut(word: str, endings: tuple[str, ...]) -> str:
+def _cut(word: str, endings: tuple[str, ...], *, least: int = 2) -> str:
     for ending in endings:
         rest = word.removesuffix(ending)
-        if rest != word and len(rest) > 1 and _VOWEL.search(rest) and not word.endswith("eed"):
+        if rest != word and len(rest) >= least and _VOWEL.search(rest) and not word.endswith("eed"):
             doubled = len(rest) > 3 and rest[-1] == rest[-2] and rest[-1] not in "sl"
             return rest[:-1] if doubled else rest
     return word

@@ -137,7 +137,7 @@ class Consultation:
         """Look up what the question needs; without it the evidence text has to do."""
         memory = self._memory
         try:
-            start = await head_start(
+            self._lines = await head_start(
                 self._question,
                 desk=self._desk,
                 past=questions(memory.window),
@@ -146,7 +146,6 @@ class Consultation:
             )
         except LiveMemoryError:
             return
-        self._lines = start.text
 
     async def _draft(self) -> tuple[Mode, Draft]:
         if self._meter.abilities.has_tools:

@@ -73,19 +73,17 @@ class Shelf:
 class Desk:
     """What is open for one question: each file once, for all that is made of it."""
 
-    def __init__(self, shelf: Shelf, index: EvidenceIndex, *, most: int = 0) -> None:
-        """`most` is the most files that will be looked up: they are found and opened in one go."""
-        self._shelf, self.index, self._most = shelf, index, most
+    def __init__(self, shelf: Shelf, index: EvidenceIndex) -> None:
+        self._shelf, self.index = shelf, index
         self.files: dict[RelPath, OpenedFile] = {}
         self._found: dict[Terms, Candidates] = {}
         self._defined: dict[str, Sequence[Definition]] = {}
 
     async def look_up(self, terms: Terms, *, limit: int) -> Evidence:
         """Search and open what was found."""
-        found = self._found.get(terms)
-        if found is None or limit > self._most:
-            found = self._found[terms] = await self._opened(terms, max(limit, self._most))
-        return Evidence(found.first(limit), self.files)
+        if terms not in self._found:
+            self._found[terms] = await self._opened(terms, limit)
+        return Evidence(self._found[terms], self.files)
 
     async def open(self, paths: Iterable[RelPath]) -> None:
         """Open these too."""

@@ -4,8 +4,8 @@ import heapq
 from collections.abc import Collection, Mapping, Sequence
 from itertools import count
 
+from live_memory.core.evidence.natures import is_test
 from live_memory.core.evidence.places import Definition, DefinitionKind
-from live_memory.core.evidence.ranking import is_test
 from live_memory.core.evidence.shapes import is_code
 from live_memory.core.evidence.uses import Step, is_definition_of, is_import, uses_of
 from live_memory.core.evidence.words import base_name, unique

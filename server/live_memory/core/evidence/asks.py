@@ -1,0 +1,84 @@
+"""What kind of question it is, and which kinds of files it speaks of."""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+__all__ = ["Asks", "Kind", "asks_of"]
+
+
+class Kind(StrEnum):
+    """What would answer a question: places of the program, a reason, or how people work on it."""
+
+    PLACES = "places"
+    WHY = "why"
+    PROJECT = "project"
+
+
+@dataclass(frozen=True, slots=True)
+class Asks:
+    """The kind of a question; what files it is on; whether it asks if there is such a thing."""
+
+    kind: Kind = Kind.PLACES
+    is_on_tests: bool = False
+    is_on_examples: bool = False
+    is_on_history: bool = False
+    is_on_build: bool = False
+    is_on_existence: bool = False
+
+
+def _says(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+_WHY = _says(r"\bwhy\b|\breasons?\b|\bwhat is the point\b|\brationale\b|\bhow come\b")
+_HISTORY = _says(
+    r"\b(?:since|changed?|changelog|versions?|releases?|history|introduced|removed?|deprecat\w*|"
+    r"dropped|drop|added|breaking|used to|anymore|no longer|now|when did)\b"
+)
+_TESTS = _says(
+    r"\b(?:tests?|testing|tested|unittest|pytest|fixtures?|mock\w*|parametrize|specs?)\b"
+)
+_EXAMPLES = _says(r"\b(?:examples?|samples?|demos?)\b")
+_BUILD = _says(
+    r"\b(?:builds?|built|compil\w+|ci|workflows?|pipeline|releas\w+|deploy\w*|publish\w*|packag\w+|"
+    r"lint\w*|install\w*|dependenc\w+|versions?|toolchain|coverage|benchmarks?|docker|makefile|"
+    r"contribut\w*|set ?up|supported|minimum)\b"
+)
+_LANGUAGES = (
+    r"(?:python|ruby|rust|go|golang|node(?:\.?js)?|java|jdk|jvm|\.net|dotnet|php|perl|compilers?)"
+)
+_DO = r"(?:run|build|compile|install|test|release|deploy|contribute|publish|lint|format|set ?up|develop)"
+_PROJECT = _says(
+    rf"\bhow (?:do|can|should|would|does) (?:i|you|we|one)\b[^.?]*\b{_DO}\b"
+    r"|\b(?:cut|make|do|prepare|publish\w*|each|new|next) (?:an? |the )?(?:new )?(?:release|version)s?\b"
+    r"|\b(?:released?|publish(?:ed|es)?) (?:to|on)\b|\bversion (?:bump|tag|gets?|ends?)\b"
+    r"|\b(?:contribut\w+|maintainers?|pull requests?|changelog)\b"
+    rf"|\b{_LANGUAGES} versions?\b|\bversions? of {_LANGUAGES}\b|\bmsrv\b"
+    r"|\bin ci\b|\bci (?:runs?|tests?|checks?)\b|\bhow often does\b.*\breleas|\bdeploy\w*\b"
+    r"|\bwhat (?:is|does) (?:this|the) (?:project|repo\w*|package|library|tool|codebase)\b"
+    r"|\b(?:test suite|tests locally|integration tests)\b|\bwhat do i (?:type|run)\b"
+    r"|\bbehind (?:nginx|apache|a reverse proxy)\b"
+)
+# Names as only code writes them: who gives one asks about the program.
+_NAMES_CODE = re.compile(r"\w_\w|\w\(|[a-z][A-Z]")
+_EXISTENCE = _says(
+    r"(?:^|[.!?,;]\s+|\b(?:and|or|but)\s+)"
+    r"(?:(?:is|are) there|can (?:it|i|we|you|one|\w+)|could (?:it|i|we)|does (?:it|the|this|\w+)|"
+    r"do (?:we|you|they)|is [\w/.-]+(?: [\w/.-]+){0,3} (?:supported|possible|available|implemented)|"
+    r"supports?|which (?:flag|option|setting|switch|parameter))\b"
+)
+
+
+def asks_of(question: str) -> Asks:
+    """Tell by the words of a question what it is about."""
+    is_on_project = bool(_PROJECT.search(question)) and not _NAMES_CODE.search(question)
+    kind = Kind.WHY if _WHY.search(question) else Kind.PLACES
+    return Asks(
+        kind=Kind.PROJECT if is_on_project else kind,
+        is_on_tests=_TESTS.search(question) is not None,
+        is_on_examples=_EXAMPLES.search(question) is not None,
+        is_on_history=_HISTORY.search(question) is not None,
+        is_on_build=_BUILD.search(question) is not None,
+        is_on_existence=_EXISTENCE.search(question) is not None,
+    )

@@ -1,0 +1,141 @@
+"""What a file is to somebody who asks: program, test, example, document, build file or other."""
+
+import re
+from enum import StrEnum
+from functools import lru_cache
+
+from live_memory.core.evidence.shapes import is_code
+from live_memory.core.values import RelPath
+
+__all__ = ["Nature", "family_of", "is_aside", "is_guide", "is_test", "nature_of"]
+
+
+class Nature(StrEnum):
+    """What a file is by its path."""
+
+    CODE = "code"
+    TEST = "test"
+    EXAMPLE = "example"
+    VENDORED = "vendored"
+    GENERATED = "generated"
+    TRANSLATED = "translated"
+    CHANGELOG = "changelog"
+    BUILD = "build"
+    PROSE = "prose"
+    DATA = "data"
+
+
+_TEST_FOLDERS = frozenset(
+    ("test", "tests", "testing", "__tests__", "spec", "testdata", "benchmarks")
+)
+# `Shop.Tests/`, `gson-test/`; `CartTest.java`, `CartTests.swift`, `CartSpec.kt`
+_FOLDER_WORDS = re.compile(r"[a-z_]+").findall
+_TEST_FILE = re.compile(r"[a-z](?:Tests?|Spec)\.\w+$")
+_LANGUAGE = r"(?:zh|ja|ko|fr|de|es|pt|ru|it|tr|pl|uk|vi|hi|fa|cn|nl|cs|id|ar|bn|az|em|he|hu|ro|sv)"
+
+
+def _path(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+_VENDORED = _path(r"(?:^|/)(?:_?vendor(?:ed)?|third[-_]?party|node_modules|externals?|deps)/")
+_TRANSLATED = _path(
+    rf"(?:^|/)(?:docs?|locales?|i18n|translations?|lang)/{_LANGUAGE}(?:[-_][a-z]{{2,4}})?/"
+    rf"|[._-]{_LANGUAGE}(?:[-_][a-z]{{2,4}})?\.(?:md|rst|txt|html)$|\.(?:po|pot|mo|xlf)$"
+)
+_GENERATED = _path(
+    r"(?:^|/)(?:dist|generated|gen|__generated__|fixtures|snapshots|__snapshots__)/"
+    r"|\.(?:min|bundle|generated|g|designer|pb)\.\w+$|_pb2?\.\w+$|-lock\.\w+$|\.(?:lock|snap)$"
+)
+_EXAMPLE = _path(
+    r"(?:^|/)_?(?:examples?|samples?|demos?|docs?_src|snippets?|bench(?:mark)?s?|playground)(?:/|$)"
+    r"|[._-](?:example|sample|bench)s?\.\w+$"
+)
+_CHANGELOG = _path(
+    r"(?:^|/)(?:change(?:s|log)s?|history|news|release[-_]notes?|whats?[-_]?new)(?:\.\w+)?$"
+    r"|(?:^|/)(?:changelog|news|changes|history|release[-_]notes?)[^/]*/"
+)
+_BUILD = _path(
+    r"(?:^|/)(?:(?:gnu)?makefile|justfile|dockerfile[^/]*|cmakelists\.txt|package\.json|cargo\.toml|"
+    r"go\.mod|pyproject\.toml|setup\.(?:py|cfg)|tox\.ini|noxfile\.py|build\.gradle(?:\.kts)?|pom\.xml|"
+    r"gemfile|rakefile|[^/]*\.(?:gemspec|csproj|props|targets)|requirements[^/]*\.txt|gulpfile\.\w+|"
+    r"(?:rollup|webpack|vite)\.config\.\w+|\.goreleaser[^/]*|\.pre-commit-config\.yaml|"
+    r"build\.(?:rs|sh|ps1|cake|zig)|\.travis\.yml|appveyor\.yml|azure-pipelines\.yml|\.gitlab-ci\.yml|"
+    r"global\.json|rust-toolchain[^/]*|\.(?:python|node|ruby|go)-version)$"
+    r"|(?:^|/)(?:\.github/(?:workflows|actions)|\.circleci|\.?ci|scripts?|tools|eng|build)/"
+)
+_PROSE = _path(
+    r"\.(?:md|markdown|mdx|rst|adoc|txt|tex|org|help|man|[1-9])$"
+    r"|(?:^|/)(?:readme|contributing|authors|license|copying|notice|install)[^/]*$"
+)
+_DATA = _path(
+    r"\.(?:json|ya?ml|toml|ini|cfg|csv|tsv|xml|svg|html?|s?css|less|properties|golden|out|expected)$"
+)
+# Documents that say how people work on a project.
+_GUIDE = _path(
+    r"(?:^|/)(?:readme|contributing|develop\w*|hacking|build|building|install\w*|releas\w*|agents|"
+    r"claude|maintain\w*|testing)[^/]*$"
+    r"|(?:^|/)(?:contribut\w*|develop\w*|releas\w*|install\w*|getting[-_]started|maint\w*|testing)"
+    r"[^/]*(?:/|\.(?:md|rst|txt|adoc)$)"
+)
+# Programs beside the program: for shells, for editors, and what only declares.
+_ASIDE = _path(r"(?:^|/)(?:completions?|contrib|diagnostics?)/|\.d\.[cm]?ts$|\.in$")
+_FAMILIES = {
+    **dict.fromkeys((".h", ".hpp", ".hh", ".hxx", ".cc", ".cpp", ".cxx"), ".c"),
+    **dict.fromkeys((".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts"), ".js"),
+    ".kt": ".java",
+    ".pyi": ".py",
+}
+
+
+# A question on what nearly every file says asks for as many: some ten megabytes.
+@lru_cache(32_768)
+def nature_of(path: RelPath) -> Nature:
+    """What a file is; a test in a vendored folder is vendored."""
+    name = path.text
+    if _TRANSLATED.search(name):
+        return Nature.TRANSLATED
+    if _VENDORED.search(name):
+        return Nature.VENDORED
+    if is_test(path):
+        return Nature.TEST
+    for nature, pattern in (
+        (Nature.GENERATED, _GENERATED),
+        (Nature.EXAMPLE, _EXAMPLE),
+        (Nature.CHANGELOG, _CHANGELOG),
+        (Nature.BUILD, _BUILD),
+        (Nature.PROSE, _PROSE),
+        (Nature.DATA, _DATA),
+    ):
+        if pattern.search(name) and not (nature is Nature.CHANGELOG and is_code(path)):
+            return nature
+    return Nature.CODE if is_code(path) else Nature.DATA
+
+
+def is_test(path: RelPath) -> bool:
+    """Whether a path is that of a test."""
+    *folders, name = path.text.lower().split("/")
+    stem = name.partition(".")[0]
+    return (
+        any(not _TEST_FOLDERS.isdisjoint(_FOLDER_WORDS(folder)) for folder in folders)
+        or stem.startswith(("test_", "conftest"))
+        or stem.endswith(("_test", "_spec"))
+        or _TEST_FILE.search(path.name) is not None
+        or ".test." in name
+        or ".spec." in name
+    )
+
+
+def is_guide(path: RelPath) -> bool:
+    """Whether a document says how people work on the project."""
+    return _GUIDE.search(path.text) is not None
+
+
+def is_aside(path: RelPath) -> bool:
+    """Whether a program stands beside what the project is."""
+    return _ASIDE.search(path.text) is not None
+
+
+def family_of(path: RelPath) -> str:
+    """The language of a program, by the ending of its files."""
+    return _FAMILIES.get(path.suffix, path.suffix)

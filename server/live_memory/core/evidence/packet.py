@@ -1,0 +1,149 @@
+"""Places as everybody is shown them: under `path:a-b name`, every line behind its number."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from live_memory.core.evidence.outline import head_end, indent_of
+from live_memory.core.evidence.places import Definition, DefinitionKind, OpenedFile, Place
+from live_memory.core.evidence.units import LONGEST_WHOLE
+from live_memory.core.evidence.words import unique
+from live_memory.core.values import RelPath
+
+__all__ = [
+    "Excerpt",
+    "excerpt",
+    "filled",
+    "merged",
+    "paths_of",
+    "rendered",
+    "room_of",
+    "spans_around",
+]
+
+# What a line of an answer has at most; a longer one is data.
+_LONGEST_LINE = 600
+# A token of code behind line numbers has so many characters.
+_CHARACTERS_A_TOKEN = 3.4
+# Places of a file that are no further apart are shown, and cited, as one.
+_GAP = 4
+# The first place is what was asked for, if any is: more of it is shown than of others.
+_LONGEST_FIRST = 110
+_BODIES = (DefinitionKind.FUNCTION, DefinitionKind.METHOD)
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Spans of lines of a file, in order and apart, and what they are part of.
+
+    `core` is the span that it is shown for.
+    """
+
+    file: OpenedFile
+    spans: tuple[Span, ...]
+    names: tuple[str, ...]
+    core: Span
+
+    @property
+    def places(self) -> Iterator[Place]:
+        """What it shows, the core first; the head of something longer is no place of its own."""
+        path = self.file.path
+        cores = [span for span in self.spans if span[0] <= self.core[0] and self.core[1] <= span[1]]
+        rest = [span for span in self.spans if span not in cores and span[0] < span[1]]
+        return (Place(path, *span) for span in (*cores, *rest))
+
+    def is_near(self, other: "Excerpt") -> bool:
+        """Whether no more than a few lines lie between them."""
+        if self.file.path != other.file.path:
+            return False
+        return any(a - _GAP <= d and c <= b + _GAP for a, b in self.spans for c, d in other.spans)
+
+    def joined(self, other: "Excerpt") -> "Excerpt":
+        """Both as one; what this one is shown for stays."""
+        spans = merged((*self.spans, *other.spans))
+        return Excerpt(self.file, spans, unique((*self.names, *other.names)), self.core)
+
+
+def room_of(tokens: int) -> int:
+    """How many characters an answer of so many tokens may have."""
+    return int(tokens * _CHARACTERS_A_TOKEN)
+
+
+def excerpt(
+    file: OpenedFile, place: Place, owner: Definition | None, *, is_first: bool = False
+) -> Excerpt:
+    """A place with the head of what it is part of, or all of that where it is short."""
+    start, end = place.start, min(place.end, len(file.lines))
+    names = (owner.name,) if owner else ()
+    if owner is None or owner.kind not in _BODIES:
+        return Excerpt(file, ((start, end),), names, (start, end))
+    longest = _LONGEST_FIRST if is_first else LONGEST_WHOLE
+    spans = spans_around(file, owner, (start, end), longest=longest)
+    return Excerpt(file, spans, names, (start, end))
+
+
+def spans_around(
+    file: OpenedFile, owner: Definition, span: Span, *, longest: int
+) -> tuple[Span, ...]:
+    """A span widened to its definition where that is no longer than this, else below its head."""
+    first, last = owner.place.start, min(owner.place.end, len(file.lines))
+    whole = min(first, span[0]), max(last, span[1])
+    if whole[1] - whole[0] < longest:
+        return (whole,)
+    if first >= span[0]:
+        return (span,)
+    return merged(((first, min(head_end(file.lines, first - 1), span[0])), span))
+
+
+def filled(excerpts: Iterable[Excerpt], room: int) -> list[Excerpt]:
+    """Those there is room for, in their order; what lies close together becomes one."""
+    shown: list[Excerpt] = []
+    for new in excerpts:
+        near = next((each for each in shown if each.is_near(new)), None)
+        joined = near.joined(new) if near else new
+        cost = len(rendered(joined)) + 2 - (len(rendered(near)) + 2 if near else 0)
+        if cost <= room:
+            room -= cost
+            shown = [joined if each is near else each for each in shown]
+            shown += [] if near else [joined]
+    return shown
+
+
+def rendered(shown: Excerpt) -> str:
+    """The text of an excerpt, without blank lines and common indentation."""
+    lines, spans = shown.file.lines, shown.spans
+    numbers = [n for first, last in spans for n in range(first, last + 1) if lines[n - 1].strip()]
+    common = min((indent_of(lines[n - 1]) for n in numbers), default=0)
+    place = Place(shown.file.path, spans[0][0], spans[-1][1])
+    rows = [f"{place} {', '.join(shown.names)}".rstrip()]
+    before = spans[0][0] - 1
+    for first, last in spans:
+        if first > before + 1:
+            rows.append(f"… ({first - before - 1} lines)")
+        said = (n for n in range(first, last + 1) if lines[n - 1].strip())
+        rows += [f"{n}|{_cut_indent(lines[n - 1], common)[:_LONGEST_LINE]}" for n in said]
+        before = last
+    return "\n".join(rows)
+
+
+def paths_of(shown: Sequence[Excerpt]) -> tuple[RelPath, ...]:
+    """The files that are shown, in order."""
+    return unique(each.file.path for each in shown)
+
+
+def merged(spans: Iterable[Span]) -> tuple[Span, ...]:
+    """In order; those that overlap or lie close are one."""
+    found: list[Span] = []
+    for first, last in sorted(spans):
+        if found and first <= found[-1][1] + 1 + _GAP:
+            found[-1] = (found[-1][0], max(found[-1][1], last))
+        else:
+            found.append((first, last))
+    return tuple(found)
+
+
+def _cut_indent(row: str, columns: int) -> str:
+    while columns > 0 and row[:1] in (" ", "\t"):
+        columns -= 4 if row[0] == "\t" else 1
+        row = row[1:]
+    return row.rstrip()

@@ -1,0 +1,95 @@
+"""The sentences around the places: what leads, what is not there, what was covered."""
+
+from collections.abc import Sequence
+
+from live_memory.core.evidence.docs import doc_of, first_sentence
+from live_memory.core.evidence.places import Definition, OpenedFile, Place, RankedUnit
+from live_memory.core.evidence.shapes import is_code
+from live_memory.core.evidence.support import Support
+from live_memory.core.evidence.uses import Step, Use
+
+__all__ = ["ending", "leading", "nothing_found", "uses_lead", "way_lead"]
+
+_MOST_WORDS, _NEAREST, _MOST_FURTHER = 8, 3, 6
+
+
+def leading(place: Place, owner: Definition | None, file: OpenedFile) -> str:
+    """The best place, and what its author says of it where that is a sentence."""
+    name = f" `{owner.name}`" if owner else ""
+    said = doc_of(file.lines, owner) if owner and is_code(file.path) else None
+    about = f": {first_sentence(said)}" if said else "."
+    return f"Best fit: {place}{name}{about}"
+
+
+def uses_lead(name: str, uses: Sequence[Use], *, unopened: int) -> str:
+    """In how many places a name is used."""
+    if not uses:
+        return f"No line of code that was looked at uses `{name}`."
+    more = f" {unopened} more mentions were not opened." if unopened else ""
+    if all(use.is_import for use in uses):
+        return (
+            f"`{name}` is imported on {_lines(len(uses))} and called on none that was read.{more}"
+        )
+    tests = sum(use.is_test for use in uses)
+    said = f"`{name}` is used on {_lines(len(uses) - tests)} of code"
+    return f"{said}{f' and {tests} of tests' if tests else ''}.{more}"
+
+
+def way_lead(way: Sequence[Step]) -> str:
+    """How calls lead from one definition to another, step by step."""
+    first, last = way[0].use.within, way[-1].called
+    begin = f"`{first.name}`" if first else str(way[0].use.place)
+    calls = "1 call" if len(way) == 1 else f"{len(way)} calls"
+    rows = [f"From {begin} to `{last.name}` in {calls}:"]
+    for at, step in enumerate(way, 1):
+        within = f"`{step.use.within.name}` " if step.use.within else ""
+        rows.append(f"{at}. {within}({step.use.place}) calls `{step.called.name}`{_among(step)}")
+    return "\n".join(rows)
+
+
+def nothing_found(support: Support, near: Sequence[RankedUnit]) -> str:
+    """That it is not here, what stands nowhere, and what comes nearest."""
+    missing = support.unknown or support.missing
+    what = f": {_listed(missing)}" if missing else ""
+    rows = [f"Not found in this workspace{what}."]
+    if near:
+        named = "; ".join(f"{unit.place}{_owner(unit)}" for unit in near[:_NEAREST])
+        rows.append(f"The nearest, and probably something else: {named}.")
+    if support.sought:
+        rows.append(f"Looked for: {', '.join(support.sought)}.")
+    return "\n".join(rows)
+
+
+def ending(places: int, support: Support, further: Sequence[RankedUnit]) -> str:
+    """How many places were checked, what of the question they hold, and what they do not."""
+    rows = []
+    if further:
+        seen = (f"{u.place.path}:{u.place.start}{_owner(u)}" for u in further[:_MOST_FURTHER])
+        rows.append(f"See also: {'; '.join(seen)}")
+    count = "1 place" if places == 1 else f"{places} places"
+    said = f"{count} checked just now."
+    if support.unknown:
+        said += f" Nowhere here: {_listed(support.unknown)}."
+    missing = [word for word in support.missing if word not in support.unknown]
+    if missing:
+        said += f" Not in these places: {_listed(missing)}."
+    elif not support.unknown:
+        said += " They hold all telling words of the question."
+    return "\n".join([*rows, said])
+
+
+def _among(step: Step) -> str:
+    """What is to be said of a call that names alone do not settle."""
+    return "" if step.among == 1 else f" (may be, one of {step.among})"
+
+
+def _lines(count: int) -> str:
+    return f"{count} line{'' if count == 1 else 's'}"
+
+
+def _listed(words: Sequence[str]) -> str:
+    return ", ".join(f"`{word}`" for word in words[:_MOST_WORDS])
+
+
+def _owner(unit: RankedUnit) -> str:
+    return f" `{unit.definition.name}`" if unit.definition else ""

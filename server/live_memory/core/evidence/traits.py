@@ -1,0 +1,50 @@
+"""What a stretch of a program looks like, packed into a number that the index keeps."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from live_memory.core.evidence.docs import spoken_lines
+from live_memory.core.evidence.places import Definition
+from live_memory.core.evidence.uses import is_import
+
+__all__ = ["Traits", "traits_of", "unpacked"]
+
+_BRANCH = re.compile(r"\b(?:if|match|switch|case|else|elif|elsif|unless|when)\b|\?\s.*:")
+_TEST = re.compile(r"(?:^|[.:])(?:[Tt]ests?|test_\w+)(?:[.:]|$)")
+_STEPS = 15  # of four bits
+# A line in three that decides is as much as there can be; of less than four lines none decides.
+_FULL_SHARE, _FEWEST = 3, 4
+_MOSTLY = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """How much of a place decides something, and how much is comment, both 0 to 1."""
+
+    branching: float
+    comment: float
+    is_imports: bool
+    is_test: bool
+
+
+def traits_of(lines: Sequence[str], first: int, last: int, owner: Definition | None) -> int:
+    """Look at lines `first` to `last`, and pack what is seen."""
+    rows = [line for line in lines[first - 1 : last] if line.strip()]
+    branches = sum(_BRANCH.search(row) is not None for row in rows)
+    branching = min(1.0, _FULL_SHARE * branches / max(_FEWEST, len(rows)))
+    comment = len(spoken_lines(lines, first, last)) / (last - first + 1)
+    is_imports = sum(map(is_import, rows)) > _MOSTLY * len(rows)
+    is_in_test = owner is not None and _TEST.search(owner.name) is not None
+    shares = round(branching * _STEPS) | round(comment * _STEPS) << 4
+    return shares | is_imports << 8 | is_in_test << 9
+
+
+def unpacked(traits: int) -> Traits:
+    """Undo the packing."""
+    return Traits(
+        branching=(traits & 15) / _STEPS,
+        comment=(traits >> 4 & 15) / _STEPS,
+        is_imports=bool(traits & 256),
+        is_test=bool(traits & 512),
+    )
