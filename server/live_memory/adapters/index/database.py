@@ -16,7 +16,7 @@ from live_memory.core.errors import StoreUnavailable
 __all__ = ["Connection", "Damaged", "open_file", "open_memory", "remove"]
 
 # Raised whenever tables, tokens or units change their meaning: an older file is built anew.
-_VERSION = 3
+_VERSION = 4
 _SCHEMA = """
 CREATE TABLE file(
   id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, sha TEXT,
