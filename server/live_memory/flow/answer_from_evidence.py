@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import chain
 from types import MappingProxyType
 
+from live_memory.core.absence.saying import told
 from live_memory.core.asking.answer import Answer, Mode, Question
 from live_memory.core.evidence.composition import (
     Composed,
@@ -53,7 +54,7 @@ from live_memory.core.evidence.question import (
 )
 from live_memory.core.evidence.ranking import is_test
 from live_memory.core.evidence.snippets import key_lines, line_worth
-from live_memory.core.evidence.support import Standing, explain, support
+from live_memory.core.evidence.support import Standing, Support, explain, support
 from live_memory.core.evidence.uses import (
     in_reading_order,
     is_definition_of,
@@ -63,6 +64,7 @@ from live_memory.core.evidence.uses import (
 from live_memory.core.evidence.words import base_name, unique
 from live_memory.core.memory.events import QuestionAnswered
 from live_memory.core.values import RelPath
+from live_memory.flow.evidence.beyond import look_beyond
 from live_memory.flow.evidence.desk import Desk
 from live_memory.flow.evidence.tracing import way
 
@@ -95,14 +97,18 @@ async def answer_from_evidence(
     """
     terms = replace(terms_of(question.text), edited=edited)
     evidence = attributed(await desk.look_up(terms, limit=_MOST_FILES))
-    composed = await _composed(question, terms, evidence, desk)
+    found = support(question.text, terms, evidence)
+    beyond = await look_beyond(terms, found, evidence, desk=desk)
+    found = beyond.left_of(found)
+    composed = told(await _composed(question, terms, found, evidence, desk), found, beyond)
+    hashes = {file.path: file.sha for file in evidence.files.values()} | dict(beyond.hashes)
     used = {citation.path for citation in composed.citations}
     return Answer(
         text=composed.text,
         mode=Mode.EVIDENCE,
         grounding=composed.grounding,
         citations=composed.citations,
-        evidence=MappingProxyType({path: evidence.files[path].sha for path in sorted(used)}),
+        evidence=MappingProxyType({path: hashes[path] for path in sorted(used)}),
         why=explain(question.text, terms, evidence, composed.citations),
     )
 
@@ -136,8 +142,9 @@ async def head_start(
     return show(places, files, budget_tokens=budget_tokens)
 
 
-async def _composed(question: Question, terms: Terms, evidence: Evidence, desk: Desk) -> Composed:
-    found = support(question.text, terms, evidence)
+async def _composed(
+    question: Question, terms: Terms, found: Support, evidence: Evidence, desk: Desk
+) -> Composed:
     ends = asked_for_a_way(question.text)
     steps = await way(*ends, desk) if ends else ()
     if steps:

@@ -21,7 +21,7 @@ _SCHEMA = """
 CREATE TABLE file(
   id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, sha TEXT,
   size INTEGER NOT NULL, modified_ns INTEGER NOT NULL, changed_ns INTEGER NOT NULL,
-  inode TEXT NOT NULL, device TEXT NOT NULL,
+  inode TEXT NOT NULL, device TEXT NOT NULL, is_whole INTEGER NOT NULL DEFAULT 0,
   first_unit INTEGER, starts BLOB, ends BLOB, lengths BLOB);
 CREATE TABLE definition(
   file INTEGER NOT NULL, ordinal INTEGER NOT NULL, name TEXT NOT NULL, base TEXT NOT NULL,

@@ -9,10 +9,10 @@ from itertools import pairwise
 
 from live_memory.core.evidence.outline import indent_of
 from live_memory.core.evidence.places import Definition, DefinitionKind
-from live_memory.core.evidence.words import tokens
+from live_memory.core.evidence.words import holds_data, tokens
 from live_memory.core.values import RelPath
 
-__all__ = ["LONGEST_UNIT", "Unit", "cut", "enclosing", "stands_above", "weigh"]
+__all__ = ["LONGEST_UNIT", "Unit", "cut", "enclosing", "loses_words", "stands_above", "weigh"]
 
 # More lines dilute a unit's words, fewer tear a function apart (evidence-notes.md, item 2).
 LONGEST_UNIT = 25
@@ -81,6 +81,11 @@ def weigh(path: RelPath, lines: Sequence[str], unit: Unit) -> Mapping[str, int]:
     if unit.definition is not None:
         words += tokens(unit.definition.name) * _NAME_COUNTS
     return Counter(words + tokens(path.text) * _PATH_COUNTS)
+
+
+def loses_words(lines: Sequence[str]) -> bool:
+    """Whether something on these lines counts for no unit."""
+    return any(len(line) > _LONGEST_LINE or holds_data(line) for line in lines)
 
 
 def _with_what_is_above(lines: Sequence[str], at: int) -> int:

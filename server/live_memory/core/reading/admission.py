@@ -64,6 +64,7 @@ def observe(read: FileRead, *, redactor: Redactor = DEFAULT) -> Observation | Sk
         text=shown,
         lines=lines_of(shown.text),
         is_clipped=read.is_clipped,
+        is_thinned=is_long or cells is not None,
         is_lossy=decoded.is_lossy,
         redactions=redacted.count,
     )

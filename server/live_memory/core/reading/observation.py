@@ -93,6 +93,7 @@ class Observation:
     text: RedactedText
     lines: tuple[str, ...]
     is_clipped: bool
+    is_thinned: bool  # of lines of data or a notebook a part is left out
     is_lossy: bool  # some bytes were not in any encoding we know and were replaced
     redactions: int
 
