@@ -17,6 +17,7 @@ from live_memory.core.reading.lookup import (
     LogQuery,
     Matches,
     NamePattern,
+    Omitted,
     TextPattern,
 )
 from live_memory.core.reading.observation import FileRead, Observation, Skipped
@@ -77,20 +78,18 @@ class Sandbox(Protocol):
 
     async def is_same_root(self) -> bool:
         """Whether the root is still the folder that was opened."""
-        ...
 
     async def list(self) -> Listing:
-        """Regular files that git's ignore rules keep, with their signatures; no links followed.
-
-        Submodules and nested repositories are workspaces of their own and left out.
-        """
+        """Regular files that git's ignore rules keep, with their signatures; no links followed."""
         ...
+
+    async def omitted(self, listing: Listing) -> Sequence[Omitted]:
+        """What the last listing leaves out that no rule ignores, and repositories below."""
 
     async def read(self, names: Sequence[str], *, max_bytes: int) -> Sequence[FileRead | Skipped]:
         """Open, hash and read the head of each name; one outcome a name, in the same order.
 
-        The signature was taken before the first byte, so a file that changes meanwhile has
-        another signature afterwards. Missing and outside look the same.
+        The signature was taken before the first byte. Missing and outside look the same.
         """
         ...
 
@@ -104,8 +103,8 @@ class Sandbox(Protocol):
     async def search(self, pattern: TextPattern) -> Matches:
         """Find lines in text files that `list` gives, or in the one file that `under` names.
 
-        Files of a name that is never read (`refusal_of_name`) are left out. Lines come as they
-        are, cut at 500 characters: redacting them is the caller's part.
+        Names that are never read (`refusal_of_name`) are left out. Lines come as they are, cut
+        at 500 characters: redacting them is the caller's part.
 
         Raises:
             InvalidRequest: the expression or glob is malformed, or takes too long to match.
@@ -133,7 +132,6 @@ class Sandbox(Protocol):
 
     async def aclose(self) -> None:
         """Let go of descriptors and private folders."""
-        ...
 
 
 class EvidenceIndex(Protocol):
@@ -146,6 +144,9 @@ class EvidenceIndex(Protocol):
         self, signatures: Mapping[RelPath, StatSignature]
     ) -> Mapping[RelPath, ContentHash]:
         """The hash of each of these files that has text and was read with this very signature."""
+
+    async def unlearned(self) -> Collection[RelPath]:
+        """The offered files whose words are not all in here."""
 
     async def update(
         self,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from types import MappingProxyType
 
+from live_memory.core.absence.saying import told
 from live_memory.core.asking.answer import (
     Answer,
     Citation,
@@ -29,6 +30,7 @@ from live_memory.core.evidence.places import (
 )
 from live_memory.core.evidence.question import asked_for_a_way, asked_of_impact, terms_of
 from live_memory.core.evidence.saying import (
+    Composed,
     ending,
     leading,
     nothing_found,
@@ -39,7 +41,8 @@ from live_memory.core.evidence.support import Standing, Support, explain, held_b
 from live_memory.core.evidence.uses import Use, in_reading_order, is_definition_of, uses_of
 from live_memory.core.evidence.words import base_name, unique
 from live_memory.core.memory.events import QuestionAnswered
-from live_memory.core.values import ContentHash, RelPath
+from live_memory.core.values import RelPath
+from live_memory.flow.evidence.beyond import look_beyond
 from live_memory.flow.evidence.desk import Desk
 from live_memory.flow.evidence.tracing import way
 
@@ -55,6 +58,7 @@ _MOST_NAMESAKES = 4
 _HOPS, _MOST_WRAPPERS = 3, 6
 # What the sentences around the places take.
 _SENTENCES = 500
+_NEAREST = 3
 # What answers to like questions cited doubles the gold lines of recorded sessions at 8,000 tokens.
 _UNITS_BEFORE_PAST, _UNITS_AFTER_PAST = 2, 4
 
@@ -87,21 +91,20 @@ async def answer_from_evidence(
     about = support(question.text, terms, worth, [_held(each) for each in shown])
     if found.is_settled and shown:
         about = replace(about, standing=Standing.ENOUGH, missing=())
-    if about.standing is Standing.NONE or not shown:
-        return _nothing(evidence, about)
-    places = list(chain.from_iterable(each.places for each in shown))
-    further = _further(evidence, places)
-    text = "\n\n".join([found.lead, *map(rendered, shown), ending(len(places), about, further)])
-    text += _clipped(evidence, places)
-    cited = _cited([*places, *(unit.place for unit in further)])
-    is_whole = about.standing is Standing.ENOUGH
+    beyond = await look_beyond(terms, about, evidence, desk=desk)
+    about = beyond.left_of(about)
+    is_there = shown and about.standing is not Standing.NONE
+    composed = _packet(found, shown, about, evidence) if is_there else _nothing(evidence, about)
+    composed = told(composed, about, beyond)
+    hashes = {path: file.sha for path, file in evidence.files.items()} | dict(beyond.hashes)
+    used = sorted({citation.path for citation in composed.citations})
     return Answer(
-        text=text,
+        text=composed.text,
         mode=Mode.EVIDENCE,
-        grounding=Grounding.VERIFIED if is_whole else Grounding.PARTIAL,
-        citations=cited,
-        evidence=_rests_on(cited, evidence.files),
-        why=explain(question.text, terms, evidence, cited),
+        grounding=composed.grounding,
+        citations=composed.citations,
+        evidence=MappingProxyType({path: hashes[path] for path in used}),
+        why=explain(question.text, terms, evidence, composed.citations),
     )
 
 
@@ -226,16 +229,20 @@ def _held(shown: Excerpt) -> frozenset[str]:
     return held_by(rendered(shown))
 
 
-def _nothing(evidence: Evidence, about: Support) -> Answer:
-    near = _best_of_each(evidence)[:3]
+def _packet(found: Found, shown: Sequence[Excerpt], about: Support, evidence: Evidence) -> Composed:
+    places = list(chain.from_iterable(each.places for each in shown))
+    further = _further(evidence, places)
+    text = "\n\n".join([found.lead, *map(rendered, shown), ending(len(places), about, further)])
+    cited = _cited([*places, *(unit.place for unit in further)])
+    is_whole = about.standing is Standing.ENOUGH
+    grounding = Grounding.VERIFIED if is_whole else Grounding.PARTIAL
+    return Composed(f"{text}{_clipped(evidence, places)}", cited, grounding)
+
+
+def _nothing(evidence: Evidence, about: Support) -> Composed:
+    near = _best_of_each(evidence)[:_NEAREST]
     cited = _cited([unit.place for unit in near])
-    return Answer(
-        nothing_found(about, near),
-        Mode.EVIDENCE,
-        Grounding.UNGROUNDED,
-        cited,
-        evidence=_rests_on(cited, evidence.files),
-    )
+    return Composed(nothing_found(about, near), cited, Grounding.UNGROUNDED)
 
 
 def _further(evidence: Evidence, places: Sequence[Place]) -> list[RankedUnit]:
@@ -267,10 +274,3 @@ def _cited(places: Sequence[Place]) -> tuple[Citation, ...]:
     return tuple(
         Citation(p.path, p.start, p.end, CitationStatus.VERIFIED) for p in dict.fromkeys(places)
     )
-
-
-def _rests_on(
-    cited: Sequence[Citation], files: Mapping[RelPath, OpenedFile]
-) -> Mapping[RelPath, ContentHash]:
-    used = sorted({citation.path for citation in cited})
-    return MappingProxyType({path: files[path].sha for path in used})

@@ -142,7 +142,7 @@ class Indexer:
 
     async def _bring_up_to_date(self, index: EvidenceIndex) -> None:
         started = anyio.current_time()
-        listing = await self._sandbox.list()
+        listing = self.shelf.listed = await self._sandbox.list()
         found = await self._compared(listing, await index.known())
         self.signatures = found.signatures
         waiting = len(found.changed)

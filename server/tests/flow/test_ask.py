@@ -29,6 +29,9 @@ class StillIndex:
     ) -> Mapping[RelPath, ContentHash]:
         return {}
 
+    async def unlearned(self) -> Collection[RelPath]:
+        return ()
+
     async def update(
         self,
         observed: Sequence[Observation],

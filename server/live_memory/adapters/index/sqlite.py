@@ -92,6 +92,15 @@ class SqliteIndex:
 
         return await self._ask(find)
 
+    async def unlearned(self) -> Collection[RelPath]:
+        """The files whose words are not all in here, among those that were offered."""
+
+        def find(db: sqlite3.Connection, _: Holdings) -> Collection[RelPath]:
+            rows = db.execute("SELECT path FROM file WHERE NOT is_whole")
+            return frozenset(RelPath(path) for (path,) in rows)
+
+        return await self._ask(find)
+
     async def update(
         self,
         observed: Sequence[Observation],

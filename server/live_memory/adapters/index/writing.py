@@ -9,6 +9,7 @@ from live_memory.adapters.index import runs
 from live_memory.adapters.index.digest import Digest
 from live_memory.adapters.index.packing import packed
 from live_memory.core.evidence.places import Definition
+from live_memory.core.evidence.units import loses_words
 from live_memory.core.evidence.words import base_name
 from live_memory.core.values import RelPath, StatSignature
 
@@ -66,14 +67,16 @@ def _insert(
 ) -> None:
     seen, first = digest.observation, counters["next_unit"]
     file = _insert_file(db, seen.path, seen.signature, counters)
+    is_whole = not (seen.is_clipped or seen.is_thinned or loses_words(seen.lines))
     spans = (
         packed(unit.start for unit in digest.units),
         packed(unit.end for unit in digest.units),
         packed(unit.traits for unit in digest.units),
     )
     db.execute(
-        "UPDATE file SET sha = ?, first_unit = ?, starts = ?, ends = ?, traits = ? WHERE id = ?",
-        (seen.sha.hex, first, *spans, file),
+        "UPDATE file SET sha = ?, is_whole = ?, first_unit = ?, starts = ?, ends = ?, traits = ?"
+        " WHERE id = ?",
+        (seen.sha.hex, is_whole, first, *spans, file),
     )
     counters["next_unit"] += len(digest.units)
     counters["live_units"] += len(digest.units)

@@ -9,6 +9,7 @@ from typing import TypeVar, TypeVarTuple
 from anyio import CancelScope, CapacityLimiter, create_task_group, to_thread
 
 from live_memory.adapters.sandbox.dialect import compile_expression
+from live_memory.adapters.sandbox.git.omitting import omitted
 from live_memory.adapters.sandbox.history import Git, bounded
 from live_memory.adapters.sandbox.listing import Lister
 from live_memory.adapters.sandbox.opener import OpenedFile, Opening, SafeRoot
@@ -25,6 +26,7 @@ from live_memory.core.reading.lookup import (
     LogQuery,
     Matches,
     NamePattern,
+    Omitted,
     TextPattern,
 )
 from live_memory.core.reading.observation import FileRead, ListedFile, Skipped, SkipReason
@@ -88,6 +90,10 @@ class DiskSandbox:
             return listing
         return await self._in_thread(self._lister.by_names, names)
 
+    async def omitted(self, listing: Listing) -> Sequence[Omitted]:
+        """What the last listing leaves out that no rule ignores, and repositories below."""
+        return await self._in_thread(self._omitted, listing)
+
     async def read(self, names: Sequence[str], *, max_bytes: int) -> Sequence[FileRead | Skipped]:
         """Open, hash and read the head of each name; one outcome a name, in the same order."""
         return await self._read(names, max_bytes)
@@ -107,13 +113,15 @@ class DiskSandbox:
             Unavailable: no program can be started.
         """
         expression = compile_expression(pattern.regex, ignore_case=pattern.ignore_case)
+        limit = bounded(pattern.limit, MOST_MATCHES)
+        if pattern.among is not None:
+            return await self._searcher.search(pattern.among, expression, limit=limit)
         is_named = compile_glob(pattern.glob) if pattern.glob is not None else None
         place = await to_thread.run_sync(self._place, pattern.under, limiter=self._threads)
         if isinstance(place, OpenedFile):
             names = searchable([ListedFile(place.path, place.signature)])
         else:
             names = searchable((await self.list()).files, below=place, is_named=is_named)
-        limit = bounded(pattern.limit, MOST_MATCHES)
         return await self._searcher.search(names, expression, limit=limit)
 
     async def find(self, pattern: NamePattern) -> Sequence[RelPath]:
@@ -161,6 +169,10 @@ class DiskSandbox:
 
     def _read_some(self, names: Sequence[str], max_bytes: int) -> Sequence[FileRead | Skipped]:
         return [self._root.read(name, max_bytes=max_bytes) for name in names]
+
+    def _omitted(self, listing: Listing) -> Sequence[Omitted]:
+        listed = [file.path for file in listing.files]
+        return omitted(self._root, self._lister.unlisted(), listed=listed)
 
     def _is_told(self, name: str) -> bool:
         try:

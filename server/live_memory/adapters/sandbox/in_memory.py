@@ -12,10 +12,11 @@ from live_memory.adapters.sandbox.history import bounded, searched_text
 from live_memory.adapters.sandbox.listing import IgnoreRules
 from live_memory.adapters.sandbox.matcher import matching_lines
 from live_memory.adapters.sandbox.opener import is_git_data
-from live_memory.adapters.sandbox.search import LARGEST_SEARCHED, searchable, text_of
+from live_memory.adapters.sandbox.search import searchable, text_of
 from live_memory.core.errors import InvalidRequest, OutsideWorkspace
 from live_memory.core.reading.globs import compile_glob
 from live_memory.core.reading.lookup import (
+    LARGEST_SEARCHED,
     ChangedFiles,
     Commit,
     CommitSearch,
@@ -25,6 +26,7 @@ from live_memory.core.reading.lookup import (
     Match,
     Matches,
     NamePattern,
+    Omitted,
     TextPattern,
 )
 from live_memory.core.reading.observation import FileRead, ListedFile, Skipped, SkipReason
@@ -83,6 +85,9 @@ class InMemorySandbox:
         kept = (path for path in sorted(self._files) if not _is_ignored(rules, path))
         return Listing(tuple(ListedFile(path, self._signature(path)) for path in kept))
 
+    async def omitted(self, listing: Listing) -> Sequence[Omitted]:
+        return ()
+
     async def read(self, names: Sequence[str], *, max_bytes: int) -> Sequence[FileRead | Skipped]:
         return [self._read(name, max_bytes) for name in names]
 
@@ -93,7 +98,9 @@ class InMemorySandbox:
         expression = compile_expression(pattern.regex, ignore_case=pattern.ignore_case)
         is_named = compile_glob(pattern.glob) if pattern.glob is not None else None
         place = self._place(pattern.under)
-        if place in self._files:
+        if pattern.among is not None:
+            names = list(pattern.among)
+        elif place in self._files:
             names = searchable([ListedFile(place, self._signature(place))])
         else:
             names = searchable((await self.list()).files, below=place, is_named=is_named)

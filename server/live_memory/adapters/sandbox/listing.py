@@ -17,9 +17,8 @@ from typing import Self
 
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
-from live_memory.adapters.sandbox.git.names import names_in
+from live_memory.adapters.sandbox.git.names import TOOL_FOLDERS, citable, names_in
 from live_memory.adapters.sandbox.opener import SafeRoot, signature_of
-from live_memory.core.errors import OutsideWorkspace
 from live_memory.core.reading.lookup import Listing
 from live_memory.core.reading.observation import FileRead, ListedFile
 from live_memory.core.values import RelPath
@@ -30,22 +29,11 @@ __all__ = ["IgnoreRules", "Lister"]
 # this many takes 3 s, and a tree beyond it is no code base that one memory can hold.
 MOST_ENTRIES = 200_000
 _LARGEST_RULES = 256 * 1024
-# Folders that hold what tools made; in a git work tree its own rules say so instead.
-_TOOL_FOLDERS = frozenset(
-    {
-        "node_modules", "bower_components", "jspm_packages",
-        "__pycache__", ".venv", "venv", ".tox", ".nox", ".eggs",
-        ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis",
-        ".gradle", ".terraform", ".next", ".nuxt", ".svelte-kit", ".parcel-cache", ".turbo",
-        ".hg", ".svn", ".bzr", ".jj",
-    }
-)  # fmt: skip
 # Disks answer 100,000 entries a second and more; this bounds hostile rules and hung mounts.
 _LONGEST_WALK_S = 8.0
 _MOST_STARS, _LONGEST_RULE = 3, 500
 _ANYTHING = re.compile(r".+")
 _SET_OPERATION = re.compile(r"\[.*(?:\[|--|&&|~~|\|\|)")
-_UNCITABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +66,7 @@ class IgnoreRules:
 
     def covers(self, name: str, *, is_folder: bool) -> bool:
         """Whether a name is ignored, its folders being kept."""
-        if is_folder and name.rpartition("/")[2].casefold() in _TOOL_FOLDERS:
+        if is_folder and name.rpartition("/")[2].casefold() in TOOL_FOLDERS:
             return True
         if not self._rules:
             return False
@@ -102,6 +90,7 @@ class Lister:
         self._root = root
         self.plan = _Plan()
         self._last = Listing(())
+        self._passed_over: Sequence[str] | None = None
 
     def by_names(self, said: bytes) -> Listing:
         """Keep the names that are regular files now: as git says them, each ended by NUL."""
@@ -112,6 +101,7 @@ class Lister:
         """Look at all names of a plan; the one to begin with names nothing."""
         if plan.said is None:
             return self._last
+        self._passed_over = None
         files = [file for folder in plan.folders for file in _regular(self._root, folder)]
         return self._same(files, is_cut=plan.is_cut)
 
@@ -120,7 +110,15 @@ class Lister:
         walk = _Walk(self._root, before=self._by_name())
         while walk.waiting and not walk.is_over:
             walk.visit(walk.waiting.pop())
+        self._passed_over = walk.passed_over
         return self._same(walk.files, is_cut=walk.is_over)
+
+    def unlisted(self) -> Sequence[str]:
+        """The names that no rule ignores and that the last listing leaves out."""
+        if self._passed_over is not None:
+            return self._passed_over
+        listed = {file.path.text for file in self._last.files}
+        return [name for name in names_in(self.plan.said or b"") if name not in listed]
 
     def _by_name(self) -> Mapping[str, ListedFile]:
         return {file.path.text: file for file in self._last.files}
@@ -159,7 +157,7 @@ class _Plan:
         folders: dict[str, _Folder] = {}
         for name in dict.fromkeys(names[:MOST_ENTRIES]):
             known = before.get(name)
-            path = _citable(root, name) if known is None else known.path
+            path = citable(root, name) if known is None else known.path
             if path is None:
                 continue
             folder = name.rpartition("/")[0]
@@ -177,6 +175,7 @@ class _Walk:
         self._root, self._rules, self._before = root, IgnoreRules(), before
         self._seen, self._ends_at = 0, time.monotonic() + _LONGEST_WALK_S
         self.files: list[ListedFile] = []
+        self.passed_over: list[str] = []
         self.waiting = [""]
 
     @property
@@ -210,9 +209,11 @@ class _Walk:
             return
         is_folder = entry.is_dir(follow_symlinks=False)
         if not is_folder and not entry.is_file(follow_symlinks=False):
+            if entry.is_symlink() and not self._rules.covers(name, is_folder=False):
+                self.passed_over.append(name)
             return
         known = self._before.get(name)
-        path = _citable(self._root, name) if known is None else known.path
+        path = citable(self._root, name) if known is None else known.path
         if path is None or self._rules.covers(name, is_folder=is_folder):
             return
         if is_folder:
@@ -256,17 +257,6 @@ def _listed(path: RelPath, status: os.stat_result, known: ListedFile | None) -> 
         ):
             return known
     return ListedFile(path, signature_of(status))
-
-
-def _citable(root: SafeRoot, name: str) -> RelPath | None:
-    """The path of a name that may be listed."""
-    if _UNCITABLE.search(name):
-        return None
-    try:
-        path = RelPath(name)
-    except OutsideWorkspace:
-        return None
-    return None if root.hides(path) else path
 
 
 def _rules_in(root: SafeRoot, name: str) -> str:

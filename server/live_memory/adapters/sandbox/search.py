@@ -15,17 +15,18 @@ from live_memory.adapters.sandbox import matcher
 from live_memory.adapters.sandbox.dialect import Expression
 from live_memory.adapters.sandbox.runner import Command, Programs, Ran, Runner
 from live_memory.core.errors import InvalidRequest, Unavailable
-from live_memory.core.reading.lookup import Match, Matches
-from live_memory.core.reading.names import refusal_of_name
-from live_memory.core.reading.observation import FileRead, ListedFile, Skipped
+from live_memory.core.reading.lookup import LARGEST_SEARCHED, Match, Matches
+from live_memory.core.reading.names import SEARCHED, refusal_of_name
+from live_memory.core.reading.observation import (
+    FileRead,
+    ListedFile,
+    Skipped,
+)
 from live_memory.core.reading.text import decode, lines_of
 from live_memory.core.values import RelPath
 
-__all__ = ["LARGEST_SEARCHED", "SearchedText", "Searcher", "searchable", "text_of"]
+__all__ = ["SearchedText", "Searcher", "searchable", "text_of"]
 
-# Larger files are generated: the largest hand-written source in the repositories we measure is
-# 0.6 MB. Line by line they would only push useful matches out of the limit.
-LARGEST_SEARCHED = 4 * 1024 * 1024
 # A caller waits at most 5 s for a search (acceptance S24); what is not searched by then is cut.
 _SEARCH_S, _NARROW_S, _MATCH_S = 3.0, 2.0, 2.0
 # Linux allows 2 MiB of arguments and environment, macOS 1 MiB.
@@ -174,7 +175,9 @@ class Searcher:
 
 def text_of(read: FileRead | Skipped) -> SearchedText | None:
     """The lines of a file as the rest of the product counts them, ended by LF."""
-    if isinstance(read, Skipped) or read.is_clipped or refusal_of_name(read.path) is not None:
+    if isinstance(read, Skipped) or read.is_clipped:
+        return None
+    if refusal_of_name(read.path) not in SEARCHED:
         return None
     decoded = decode(read.data)
     if decoded is None:

@@ -1,14 +1,26 @@
 """The sentences around the places: what leads, what is not there, what was covered."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from live_memory.core.asking.answer import Citation, Grounding
 from live_memory.core.evidence.docs import doc_of, first_sentence
 from live_memory.core.evidence.places import Definition, OpenedFile, Place, RankedUnit
 from live_memory.core.evidence.shapes import is_code
 from live_memory.core.evidence.support import Support
 from live_memory.core.evidence.uses import Step, Use
 
-__all__ = ["ending", "leading", "nothing_found", "uses_lead", "way_lead"]
+__all__ = ["Composed", "ending", "leading", "nothing_found", "uses_lead", "way_lead"]
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """What to say, and the places it rests on in order of importance."""
+
+    text: str
+    citations: tuple[Citation, ...]
+    grounding: Grounding
+
 
 _MOST_WORDS, _NEAREST, _MOST_FURTHER = 8, 3, 6
 

@@ -10,10 +10,10 @@ from live_memory.core.evidence.outline import indent_of
 from live_memory.core.evidence.places import Definition, DefinitionKind
 from live_memory.core.evidence.shapes import is_code
 from live_memory.core.evidence.traits import traits_of
-from live_memory.core.evidence.words import tokens
+from live_memory.core.evidence.words import holds_data, tokens
 from live_memory.core.values import RelPath
 
-__all__ = ["LONGEST_WHOLE", "PARTS", "Unit", "cut", "weigh"]
+__all__ = ["LONGEST_WHOLE", "PARTS", "Unit", "cut", "loses_words", "weigh"]
 
 # A definition of so many lines is shown whole, and so is one place; a longer one is cut near
 # blank or shallow lines. An inner function of so many lines is a place of its own
@@ -81,6 +81,11 @@ def weigh(path: RelPath, lines: Sequence[str], unit: Unit) -> Mapping[str, int]:
     for word in tokens(path.text):
         weights[word] += _PATH_COUNTS  # type: ignore[assignment]
     return {word: max(1, round(weight * PARTS)) for word, weight in weights.items()}
+
+
+def loses_words(lines: Sequence[str]) -> bool:
+    """Whether something on these lines counts for no unit."""
+    return any(len(line) > _LONGEST_LINE or holds_data(line) for line in lines)
 
 
 def _owners(lines: Sequence[str], definitions: Sequence[Definition]) -> Sequence[Definition | None]:

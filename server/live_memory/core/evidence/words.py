@@ -8,6 +8,7 @@ from typing import TypeVar
 
 __all__ = [
     "base_name",
+    "holds_data",
     "identifiers",
     "is_compound",
     "stem",
@@ -32,6 +33,7 @@ _BASE = re.compile(r"[\w$]+(?=[^\w$]*$)")
 _REMEMBERED_WORDS = 65_536
 # Longer runs are data (base64, minified text), not words.
 _LONGEST_WORD = 80
+_DATA = re.compile(rf"\w{{{_LONGEST_WORD + 1}}}")
 # Light: they may only bring the forms of one word together. Inflections, then what makes a doer
 # or a deed of a verb: `validated`, `validator` and `validation` meet `validate`.
 _INFLECTIONS = ("ing", "ed", "e")
@@ -102,6 +104,11 @@ def tokens_of_word(word: str) -> tuple[str, ...]:
     if len(parts) > 1 and stems != (whole,):
         return (whole, *stems)
     return stems
+
+
+def holds_data(line: str) -> bool:
+    """Whether a run on a line is too long to be a word."""
+    return len(line) > _LONGEST_WORD and _DATA.search(line) is not None
 
 
 def identifiers(text: str) -> Iterator[str]:

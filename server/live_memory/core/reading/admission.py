@@ -4,7 +4,9 @@ import re
 from itertools import takewhile
 
 from live_memory.core.reading.names import refusal_of_name
+from live_memory.core.reading.notebooks import cells_of
 from live_memory.core.reading.observation import (
+    LONGEST_LINE,
     FileRead,
     Observation,
     Skipped,
@@ -38,7 +40,8 @@ def observe(read: FileRead, *, redactor: Redactor = DEFAULT) -> Observation | Sk
     """Turn raw bytes into an observation, or say why not.
 
     The head of a longer file ends with its last whole line: half a line is no evidence, and could
-    be half a secret that no rule knows.
+    be half a secret that no rule knows. Lines of data in a program are cut, a notebook is the
+    sources of its cells.
     """
     refusal = refusal_of_name(read.path)
     if refusal:
@@ -46,17 +49,22 @@ def observe(read: FileRead, *, redactor: Redactor = DEFAULT) -> Observation | Sk
     decoded = decode_head(read.data) if read.is_clipped else decode(read.data)
     if decoded is None:
         return Skipped(read.path.text, SkipReason.BINARY)
-    if _is_generated(decoded.text) or _is_minified(decoded.text, read.path.suffix):
-        return Skipped(read.path.text, SkipReason.GENERATED)
     text = _whole_lines(decoded.text) if read.is_clipped else decoded.text
+    cells = cells_of(lines_of(text)) if read.path.suffix == ".ipynb" else None
+    text = text if cells is None else "\n".join([*cells, ""])
+    is_long = _has_long_lines(text, read.path.suffix)
+    if _is_generated(decoded.text) or (is_long and not _is_written(text, read.path.suffix)):
+        return Skipped(read.path.text, SkipReason.GENERATED)
     redacted = redactor.redact(text)
+    shown = redacted.text.shortened() if is_long else redacted.text
     return Observation(
         path=read.path,
         signature=read.signature,
         sha=read.sha,
-        text=redacted.text,
-        lines=lines_of(redacted.text.text),
+        text=shown,
+        lines=lines_of(shown.text),
         is_clipped=read.is_clipped,
+        is_thinned=is_long or cells is not None,
         is_lossy=decoded.is_lossy,
         redactions=redacted.count,
     )
@@ -70,9 +78,16 @@ def _is_generated(text: str) -> bool:
     return marked or _GENERATED_NOTE.search(" ".join(said)) is not None
 
 
-def _is_minified(text: str, suffix: str) -> bool:
+def _has_long_lines(text: str, suffix: str) -> bool:
     longest = _LONGEST_PROSE_AVERAGE if suffix in _PROSE else _LONGEST_AVERAGE
     return len(text) >= _MINIFIED_FROM and len(text) > longest * len(lines_of(text))
+
+
+def _is_written(text: str, suffix: str) -> bool:
+    """Whether people wrote more beside the longest lines than a comment, as a licence."""
+    rest = [line for line in lines_of(text) if len(line) <= LONGEST_LINE]
+    is_more = any(line.strip() and not _COMMENT.match(line) for line in rest)
+    return is_more and not _has_long_lines("\n".join(rest), suffix)
 
 
 def _whole_lines(text: str) -> str:

@@ -1,11 +1,13 @@
 """What can be asked of a workspace's files and history, and what comes back."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from live_memory.core.reading.observation import ListedFile
 from live_memory.core.values import RelPath
 
 __all__ = [
+    "LARGEST_SEARCHED",
     "ChangedFiles",
     "Commit",
     "CommitSearch",
@@ -15,8 +17,14 @@ __all__ = [
     "Match",
     "Matches",
     "NamePattern",
+    "Omission",
+    "Omitted",
     "TextPattern",
 ]
+
+# Larger files are generated: the largest hand-written source in the repositories we measure is
+# 0.6 MB. Line by line they would only push useful matches out of the limit.
+LARGEST_SEARCHED = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +35,34 @@ class Listing:
     is_cut: bool = False
 
 
+class Omission(StrEnum):
+    """Why a listing leaves a name out that somebody may ask for."""
+
+    REPOSITORY = "a repository of its own"
+    SUBMODULE = "a submodule"
+    NOT_CHECKED_OUT = "a submodule that is not checked out"
+    LINK = "a link"
+    ABSENT = "tracked and not on disk"
+    UNREADABLE = "cannot be read"
+
+
+@dataclass(frozen=True, slots=True)
+class Omitted:
+    """A file or folder that a listing leaves out; `target` is what a link in the workspace means.
+
+    What is `UNREADABLE` may be listed all the same.
+    """
+
+    path: RelPath
+    why: Omission
+    target: RelPath | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class TextPattern:
     """A regular expression over lines, below `under` (file or folder), for names like `glob`.
+
+    Where `among` names files, these are searched and no others, generated ones too.
 
     What Python and ripgrep agree on: literals, `.`, sets, `\\d \\w \\s \\b` and their
     opposites, `^ $`, groups, alternatives, repetitions, `(?i)` in front. No look-around, no
@@ -41,6 +74,7 @@ class TextPattern:
     glob: str | None = None
     ignore_case: bool = False
     limit: int = 200
+    among: tuple[RelPath, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,10 @@ from functools import lru_cache
 from live_memory.core.reading.observation import SkipReason
 from live_memory.core.values import RelPath
 
-__all__ = ["refusal_of_name"]
+__all__ = ["SEARCHED", "refusal_of_name"]
+
+# What a search for a name may open: generated files are not learned, and no secret.
+SEARCHED = frozenset({None, SkipReason.GENERATED})
 
 
 def _set(words: str) -> frozenset[str]:

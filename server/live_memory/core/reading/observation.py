@@ -3,9 +3,21 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from live_memory.core.reading.text import lines_of
 from live_memory.core.values import ContentHash, RelPath, StatSignature
 
-__all__ = ["FileRead", "ListedFile", "Observation", "RedactedText", "SkipReason", "Skipped"]
+__all__ = [
+    "LONGEST_LINE",
+    "FileRead",
+    "ListedFile",
+    "Observation",
+    "RedactedText",
+    "SkipReason",
+    "Skipped",
+]
+
+# A longer line is data. Both ends of it are kept: they tell what it is, and close its quotes.
+LONGEST_LINE, _FIRST_OF_LINE, _LAST_OF_LINE = 2_000, 120, 40
 
 
 class SkipReason(StrEnum):
@@ -65,6 +77,11 @@ class RedactedText:
 
     text: str
 
+    def shortened(self) -> "RedactedText":
+        """Without the middle of lines that are data; redacted text stays so when it is cut."""
+        lines = map(_shortened, lines_of(self.text))
+        return RedactedText("\n".join([*lines, ""]))
+
 
 @dataclass(frozen=True, slots=True)
 class Observation:
@@ -76,9 +93,17 @@ class Observation:
     text: RedactedText
     lines: tuple[str, ...]
     is_clipped: bool
+    is_thinned: bool  # of lines of data or a notebook a part is left out
     is_lossy: bool  # some bytes were not in any encoding we know and were replaced
     redactions: int
 
     def excerpt(self, first: int, count: int) -> RedactedText:
         """`count` lines from line `first` on; redacted text stays redacted when it is cut."""
         return RedactedText("\n".join(self.lines[first - 1 : first - 1 + count]))
+
+
+def _shortened(line: str) -> str:
+    if len(line) <= LONGEST_LINE:
+        return line
+    left_out = len(line) - _FIRST_OF_LINE - _LAST_OF_LINE
+    return f"{line[:_FIRST_OF_LINE]}...({left_out:,} more)...{line[-_LAST_OF_LINE:]}"

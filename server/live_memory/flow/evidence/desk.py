@@ -9,6 +9,9 @@ import anyio.to_thread
 from live_memory.core.evidence.places import Candidates, Definition, Evidence, OpenedFile, Terms
 from live_memory.core.evidence.uses import is_definition_of
 from live_memory.core.reading.admission import observe
+from live_memory.core.reading.comparing import Known
+from live_memory.core.reading.lookup import LARGEST_SEARCHED, Listing
+from live_memory.core.reading.names import SEARCHED, refusal_of_name
 from live_memory.core.reading.observation import FileRead, Observation
 from live_memory.core.reading.redaction import Redactor
 from live_memory.core.values import ContentHash, RelPath
@@ -27,16 +30,37 @@ class Shelf:
     """Reads files of one workspace, and keeps what it redacted by the hash of the bytes."""
 
     def __init__(self, sandbox: Sandbox, *, redactor: Redactor, max_bytes: int) -> None:
-        self._sandbox, self._redactor, self._max_bytes = sandbox, redactor, max_bytes
+        self.sandbox, self.redactor, self.max_bytes = sandbox, redactor, max_bytes
         self._kept: OrderedDict[tuple[RelPath, ContentHash], Observation] = OrderedDict()
         self._size = 0
+        self.listed: Listing | None = None
+        self._unlearned: tuple[Listing, Known, Sequence[RelPath]] | None = None
+
+    async def listing(self) -> Listing:
+        """The last one that a pass over the workspace made, else a new one."""
+        return self.listed or await self.sandbox.list()
+
+    async def unlearned(self, index: EvidenceIndex) -> Sequence[RelPath]:
+        """The files that the index does not hold whole and that may be searched."""
+        listing, known, last = await self.listing(), await index.known(), self._unlearned
+        if last is None or last[0] is not listing or last[1] is not known:
+            part = await index.unlearned()
+            paths = [
+                file.path
+                for file in listing.files
+                if file.signature.size <= LARGEST_SEARCHED
+                and refusal_of_name(file.path) in SEARCHED
+                and (file.path in part or known.get(file.path) != file.signature)
+            ]
+            self._unlearned = last = listing, known, paths
+        return last[2]
 
     async def read(self, paths: Iterable[RelPath]) -> Sequence[Observation]:
         """Open the files that have text, as they are now."""
         names = [path.text for path in paths]
         if not names:
             return []
-        outcomes = await self._sandbox.read(names, max_bytes=self._max_bytes)
+        outcomes = await self.sandbox.read(names, max_bytes=self.max_bytes)
         reads = [outcome for outcome in outcomes if isinstance(outcome, FileRead)]
         new = [read for read in reads if (read.path, read.sha) not in self._kept]
         for seen in await self._observed(new):
@@ -47,8 +71,8 @@ class Shelf:
 
     async def _observed(self, reads: Sequence[FileRead]) -> Sequence[Observation]:
         if sum(len(read.data) for read in reads) <= _LITTLE:
-            return _observed(reads, self._redactor)
-        return await anyio.to_thread.run_sync(_observed, reads, self._redactor)
+            return _observed(reads, self.redactor)
+        return await anyio.to_thread.run_sync(_observed, reads, self.redactor)
 
     def _taken(self, read: FileRead) -> Observation | None:
         key = read.path, read.sha
@@ -74,7 +98,7 @@ class Desk:
     """What is open for one question: each file once, for all that is made of it."""
 
     def __init__(self, shelf: Shelf, index: EvidenceIndex) -> None:
-        self._shelf, self.index = shelf, index
+        self.shelf, self.index = shelf, index
         self.files: dict[RelPath, OpenedFile] = {}
         self._found: dict[Terms, Candidates] = {}
         self._defined: dict[str, Sequence[Definition]] = {}
@@ -93,7 +117,7 @@ class Desk:
     async def current(self, paths: Iterable[RelPath]) -> Mapping[RelPath, OpenedFile]:
         """Open files as they are now, with the definitions of the index that are in them."""
         found = {}
-        for each in await self._shelf.read(paths):
+        for each in await self.shelf.read(paths):
             outline = await self.index.outline(each.path)
             file = OpenedFile(each.path, each.sha, each.lines, outline, each.is_clipped)
             there = tuple(d for d in outline if is_definition_of(file, d))
@@ -109,14 +133,14 @@ class Desk:
     async def _opened(self, terms: Terms, limit: int) -> Candidates:
         """Search and open; once more where the bytes turn out to be others than were indexed."""
         candidates = await self.index.search(terms, limit=limit)
-        seen = await self._shelf.read(file.path for file in candidates.files)
+        seen = await self.shelf.read(file.path for file in candidates.files)
         indexed = {file.path: file.sha for file in candidates.files}
         changed = [each for each in seen if each.sha != indexed[each.path]]
         if changed:
             await self.index.update(changed, textless={}, gone=())
             candidates = await self.index.search(terms, limit=limit)
             new = [file.path for file in candidates.files if file.path not in indexed]
-            seen = [*seen, *await self._shelf.read(new)]
+            seen = [*seen, *await self.shelf.read(new)]
         await self._take_indexed(candidates, seen)
         return candidates
 

@@ -28,7 +28,7 @@ _CPP = Wheel("tree_sitter_cpp", "language", "cpp")
 _KOTLIN = Wheel("tree_sitter_kotlin", "language", "kotlin")
 
 BY_SUFFIX: Mapping[str, Wheel] = {
-    **dict.fromkeys((".py", ".pyi"), _PYTHON),
+    **dict.fromkeys((".py", ".pyi", ".ipynb"), _PYTHON),
     **dict.fromkeys((".js", ".mjs", ".cjs", ".jsx"), _JAVASCRIPT),
     **dict.fromkeys((".ts", ".mts", ".cts"), _TYPESCRIPT),
     ".tsx": _TSX,
