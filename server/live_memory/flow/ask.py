@@ -13,6 +13,7 @@ from types import MappingProxyType
 import anyio
 
 from live_memory.core.asking.answer import Answer, Grounding, Mode, Question, StopReason
+from live_memory.core.asking.hollow import HOW_TO_ASK, asks_nothing
 from live_memory.core.companion.prompt import recipe
 from live_memory.core.errors import Busy, LiveMemoryError
 from live_memory.core.memory.editing import edited_lately
@@ -43,9 +44,13 @@ async def ask(
 ) -> Answer:
     """Answer with what is true now, and remember the answer.
 
+    What asks nothing is told how to ask, and is not remembered.
+
     Raises:
         Busy: too many questions wait for this workspace already.
     """
+    if asks_nothing(question.text):
+        return _nothing(HOW_TO_ASK)
     started, seen = anyio.current_time(), memory.window
     question = replace(question, text=memory.redactor.redact(question.text).text.text)
     deadline = started + question.budget.timeout_s

@@ -14,6 +14,7 @@ from live_memory.core.memory.events import EntryNumber
 from live_memory.core.reading.redaction import Redactor
 from live_memory.core.values import Instant, WorkspaceKey
 from live_memory.flow.companion.toolbox import Toolbox
+from live_memory.flow.evidence.desk import Shelf
 from live_memory.flow.indexing import Indexer
 from tests.contracts.sandbox_worlds import make_repository, opened_on_disk
 from tests.contracts.test_sandbox_escapes import bad_names
@@ -33,6 +34,7 @@ SECOND = {
     ".env": b"CANARY-5f2c-env\n",
 }
 CANARY = "CANARY-5f2c"
+MOST = 256 * 1024
 
 
 @pytest.fixture
@@ -60,10 +62,11 @@ async def _toolbox(sandbox: DiskSandbox) -> Toolbox:
         spare=in_memory_index,
         signals=house,
         redactor=Redactor(),
-        max_file_bytes=256 * 1024,
+        max_file_bytes=MOST,
     )
     await indexer.once()
-    return Toolbox(sandbox, index, house, Redactor(), 256 * 1024, lambda: EntryNumber(1))
+    shelf = Shelf(sandbox, redactor=Redactor(), max_bytes=MOST)
+    return Toolbox(sandbox, index, shelf, house, Redactor(), MOST, lambda: EntryNumber(1))
 
 
 async def _run(tools: Toolbox, tool: str, /, **arguments: object) -> ToolResult:
@@ -75,8 +78,8 @@ async def _run(tools: Toolbox, tool: str, /, **arguments: object) -> ToolResult:
     ("name", "arguments", "expected"),
     [
         ("Read", {"path": "app/client.py", "first_line": 4, "lines": 1}, "4|def fetch(url):"),
-        ("Read", {"path": "./app//config.py"}, "app/config.py lines 1-1 of 1\n1|LIMIT = 3"),
-        ("Grep", {"pattern": "L[I]MIT = "}, "app/config.py:1: LIMIT = 3\n(1 lines)"),
+        ("Read", {"path": "./app//config.py"}, "app/config.py:1\n1|LIMIT = 3\n"),
+        ("Grep", {"pattern": "L[I]MIT = "}, "app/config.py:1\n1|LIMIT = 3\n(1 lines)"),
         ("Grep", {"pattern": "limit =", "ignore_case": True, "path": "app"}, "app/config.py:1"),
         ("Grep", {"pattern": "fetch", "glob": "**/main.py"}, "(2 lines)"),
         ("Grep", {"pattern": "fetch", "limit": 1}, "(1 lines, more exist)"),
@@ -86,8 +89,12 @@ async def _run(tools: Toolbox, tool: str, /, **arguments: object) -> ToolResult:
         ("get_changed_files", {"since": "HEAD~1"}, "A app/main.py"),
         ("git_search", {"text": "fetch('x')"}, "call it"),
         ("git_search", {"path": "app/config.py"}, "start with a limit"),
-        ("find_symbol", {"name": "fetch"}, "app/client.py:4-5: function fetch: def fetch(url)"),
-        ("who_calls", {"name": "fetch"}, "app/main.py:5"),
+        (
+            "find_symbol",
+            {"name": "fetch"},
+            "app/client.py:4-5 fetch\n4|def fetch(url):\n5|    return LIMIT\n",
+        ),
+        ("who_calls", {"name": "fetch"}, "app/main.py:5 main -> fetch\n5|    fetch('x')\n"),
     ],
 )
 async def test_a_tool_gives_what_it_says(

@@ -86,10 +86,10 @@ async def test_what_its_tools_showed_is_in_view_for_the_next_question() -> None:
         assert first.usage.tool_calls == 2
         await hub.ask("/app", a_question(), progress=silent)
         stats = await hub.stats("/app")
-    assert "app/config.py:3: RETRY_LIMIT = 3" in _texts(model.requests[1])
+    assert "app/config.py:3\n3|RETRY_LIMIT = 3" in _texts(model.requests[1])
     opening = _texts(model.requests[2])
     assert "=== file app/client.py" in opening
-    assert '5|    """Fetch a page, trying again RETRY_LIMIT times."""\n|    for attempt' in opening
+    assert '5|    """Fetch a page, trying again RETRY_LIMIT times."""\n6|    for attempt' in opening
     assert stats.known_files == 1
     assert stats.model_calls == 3
 
