@@ -50,10 +50,10 @@ async def ws(tmp_path: Path) -> Path:
 @pytest.fixture
 async def tools(ws: Path) -> AsyncIterator[Toolbox]:
     async with opened_on_disk(ws) as sandbox:
-        yield await _toolbox(sandbox)
+        yield await toolbox_over(sandbox)
 
 
-async def _toolbox(sandbox: DiskSandbox) -> Toolbox:
+async def toolbox_over(sandbox: DiskSandbox) -> Toolbox:
     index, house = in_memory_index(), House()
     indexer = Indexer(
         WorkspaceKey.of_root("/ws"),
@@ -69,7 +69,7 @@ async def _toolbox(sandbox: DiskSandbox) -> Toolbox:
     return Toolbox(sandbox, index, shelf, house, Redactor(), MOST, lambda: EntryNumber(1))
 
 
-async def _run(tools: Toolbox, tool: str, /, **arguments: object) -> ToolResult:
+async def run_tool(tools: Toolbox, tool: str, /, **arguments: object) -> ToolResult:
     (result,) = await tools.run([ToolCall("1", tool, json.dumps(arguments))])
     return result
 
@@ -100,13 +100,13 @@ async def _run(tools: Toolbox, tool: str, /, **arguments: object) -> ToolResult:
 async def test_a_tool_gives_what_it_says(
     tools: Toolbox, name: str, arguments: dict[str, object], expected: str
 ) -> None:
-    result = await _run(tools, name, **arguments)
+    result = await run_tool(tools, name, **arguments)
     assert not result.is_error
     assert expected in result.text
 
 
 async def test_what_is_read_is_noted_with_its_lines(tools: Toolbox) -> None:
-    await _run(tools, "Read", path="app/client.py", first_line=4, lines=2)
+    await run_tool(tools, "Read", path="app/client.py", first_line=4, lines=2)
     (seen,) = tools.seen
     event = seen.event
     assert (event.path.text, event.start, event.end, event.total) == ("app/client.py", 4, 5, 5)
@@ -126,7 +126,7 @@ async def test_what_is_read_is_noted_with_its_lines(tools: Toolbox) -> None:
 async def test_no_tool_gives_a_secret(
     tools: Toolbox, name: str, arguments: dict[str, object]
 ) -> None:
-    result = await _run(tools, name, **arguments)
+    result = await run_tool(tools, name, **arguments)
     assert KEY not in result.text
     assert f"{CANARY}-env" not in result.text
 
@@ -151,7 +151,7 @@ async def test_hostile_text_in_every_parameter_of_every_tool_is_only_data(
 ) -> None:
     """S09, S21."""
     for text in bad_names(ws):
-        result = await _run(tools, name, **others, **{key: text})
+        result = await run_tool(tools, name, **others, **{key: text})
         assert CANARY not in result.text
         assert len(result.text) <= 31_000
     names = {path.name for folder in (ws, ws.parent) for path in folder.iterdir()}
@@ -161,9 +161,9 @@ async def test_hostile_text_in_every_parameter_of_every_tool_is_only_data(
 async def test_one_result_and_all_results_are_bounded(ws: Path) -> None:
     (ws / "long.txt").write_text("word " * 20 + "\n" + ("x" * 90 + "\n") * 2_000)
     async with opened_on_disk(ws) as sandbox:
-        tools = await _toolbox(sandbox)
+        tools = await toolbox_over(sandbox)
         results = [
-            await _run(tools, "Read", path="long.txt", lines=1_000, first_line=n + 1)
+            await run_tool(tools, "Read", path="long.txt", lines=1_000, first_line=n + 1)
             for n in range(10)
         ]
     assert all(len(r.text) < 31_000 for r in results)

@@ -9,7 +9,9 @@ HOW_TO_ASK = (
     "This asks nothing about the code yet. Ask in a sentence and name what you know, as in "
     "`where is the port configured?`, `who calls save?` or `how is this project tested?`."
 )
-_GREETINGS = frozenset("bye hallo hello hey hi hola no ok okay please thanks thx yes".split())
+_GREETINGS = frozenset(
+    ("bye", "hallo", "hello", "hey", "hi", "hola", "no", "ok", "okay", "please", "thanks", "yes")
+)
 
 
 def asks_nothing(question: str) -> bool:

@@ -19,11 +19,12 @@ _QUOTED = re.compile(r"['\"<]([^'\"<>\n]+)['\">]")
 _DOTTED = re.compile(
     r"\s*(?:pub(?:\([^)]*\))?\s+)?(?:from|import|use|using)\s+(?:static\s+)?(\.*[\w$]*(?:(?:\.|::|\\)[\w$]+)*)"
 )
+_USING = re.compile(r"(?:global\s+)?using\s+(?:static\s+)?[\w.]+;")
 _ALIAS = re.compile(r"([\w$]+)\s+as\s+([\w$]+)")
 _BETWEEN = re.compile(r"\.|::|\\")
 _ENDING = re.compile(r"\.(?:[cm]?[jt]sx?|h|hh|hpp|rb|php|vue)$")
 # Words that stand for a place and not for a name.
-_RELATIVE = frozenset({"crate", "self", "super", "src"})
+_RELATIVE = frozenset({"crate", "self", "super"})
 # These bring in all that a file or a folder has, and need nothing for their own folder.
 _WHOLE = re.compile(r"\.(?:go|c|cc|cpp|cxx|h|hh|hpp|cs|rb|php|java|kt|swift|scala)$")
 _GENERIC = re.compile(r"<[^<>]*>")
@@ -117,16 +118,18 @@ def _common(one: Sequence[str], other: Sequence[str]) -> int:
 def _is_akin(definition: Definition, imports: Sequence[_Import]) -> bool:
     """Whether a source has a word of the path: packages are seldom called like their folders."""
     words = set(tokens(definition.place.path.text))
-    return any(not words.isdisjoint(tokens(" ".join(each.source))) for each in imports)
+    sources = [set(tokens(" ".join(each.source))) for each in imports]
+    return any(not source or not words.isdisjoint(source) for source in sources)
 
 
 @lru_cache(256)  # each use in a file asks for what the file brings in
 def _brought(lines: tuple[str, ...], path: RelPath) -> _Brought:
     statements: list[str] = []
     last = 0
-    for number in sorted(import_lines(lines, len(lines))):
+    using = {number for number, line in enumerate(lines, 1) if _USING.match(line)}
+    for number in sorted(import_lines(lines, len(lines)) | using):
         line = lines[number - 1]
-        if is_import(line) or number != last + 1:
+        if is_import(line) or number in using or number != last + 1:
             statements.append("")
         statements[-1] += f"{line}\n"
         last = number

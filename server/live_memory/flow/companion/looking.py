@@ -92,18 +92,11 @@ class Looking:
     def _matches_in(
         self, path: RelPath, matches: Sequence[Match], file: OpenedFile | None, context: int
     ) -> str:
-        hits = {match.line for match in matches}
-        taken: set[int] = set()
-        text = ""
-        known = [m for m in matches if file is not None and m.line <= len(file.lines)]
-        for within, group in groupby(known, key=lambda match: _within(file, match.line)):
-            lines = [match.line for match in group]
-            near = {n for line in lines for n in range(line - context, line + context + 1)}
-            near = (near - hits - taken) | set(lines)
-            taken |= near
-            if file is not None:
-                text += excerpt(path, file.lines, near, about=within)
-        for match in matches[len(known) :]:
+        text, count = "", 0
+        if file is not None:
+            lines = [match.line for match in matches if match.line <= len(file.lines)]
+            text, count = _hits(file, lines, context), len(lines)
+        for match in matches[count:]:  # in what is not opened, as a generated file
             text += f"{name_of_file(path)}:{match.line}\n"
             text += numbered([self.redacted(match.text)], start=match.line)
         return text
@@ -129,11 +122,9 @@ class Looking:
     async def _opened(self, last: Mapping[RelPath, int]) -> Mapping[RelPath, OpenedFile]:
         """Files as they are now, with their lines up to `last`."""
         files = dict(await Desk(self.shelf, self.index).current(last))
-        for path in [p for p, f in files.items() if f.is_clipped and last[p] > len(f.lines)]:
-            whole = await self._file(path.text, last[path])
-            if isinstance(whole, OpenedFile):
-                files[path] = whole
-        return files
+        short = [p for p, f in files.items() if f.is_clipped and last[p] > len(f.lines)]
+        whole = [await self._file(path.text, last[path]) for path in short]
+        return files | {file.path: file for file in whole if isinstance(file, OpenedFile)}
 
     def redacted(self, text: str) -> str:
         """A text on one line and without secrets."""
@@ -149,6 +140,14 @@ def _literal(text: str) -> str:
     return _SPECIAL.sub(r"\\\g<0>", text)
 
 
-def _within(file: OpenedFile | None, line: int) -> str:
-    around = enclosing(file.outline, line) if file is not None else None
-    return around.name if around is not None else ""
+def _hits(file: OpenedFile, hits: Sequence[int], context: int) -> str:
+    """Lines with those around, each once, by the definition that the hits stand in."""
+    taken: set[int] = set()
+    text = ""
+    for within, group in groupby(hits, key=lambda line: enclosing(file.outline, line)):
+        lines = list(group)
+        near = {n for line in lines for n in range(line - context, line + context + 1)}
+        near = (near - set(hits) - taken) | set(lines)
+        taken |= near
+        text += excerpt(file.path, file.lines, near, about=within.name if within else "")
+    return text

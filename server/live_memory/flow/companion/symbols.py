@@ -1,5 +1,6 @@
 """What `find_symbol` and `who_calls` show: definitions with their body, uses with their meaning."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -23,9 +24,11 @@ _WHOLE = 80
 # What all definitions of a name may take; those beyond show their first line.
 _MOST_LINES, _MOST_DEFINITIONS = 240, 20
 _MOST_USES, _MOST_TESTS, _MOST_NAMED = 60, 12, 2
+# What the index leaves out: a plain word that is handed on, a line beyond the head of a file.
+_MOST_SEARCHED = 200
 # Lines that hold a name which nothing is known to define.
 _MOST_MENTIONS = 20
-_ABOVE = ("#", "//", "/*", "*", "@", "--", ";;", "[")
+_ABOVE = re.compile(r"\s*(?:@|#|//|/\*|\*|--|;;|\[[A-Z]\w*)")
 _MOST_ABOVE = 20
 
 
@@ -59,10 +62,8 @@ class Symbols:
         """Uses of a name and what they may mean, and who calls those that use it."""
         name, depth = request.text("name"), request.number("depth")
         desk = Desk(self.looking.shelf, self.looking.index)
-        mentions: Sequence[Place] = ()
-        if not await self.looking.index.references(name):
-            found = await self.looking.sandbox.search(as_word(name, limit=_MOST_USES))
-            mentions = [Place(m.path, m.line, m.line) for m in found.matches]
+        found = await self.looking.sandbox.search(as_word(base_name(name), limit=_MOST_SEARCHED))
+        mentions = [Place(m.path, m.line, m.line) for m in found.matches]
         known = await callers(name, desk, depth=depth, mentions=mentions)
         tests = [edge for edge in known.edges if edge.use.is_test]
         rest = [edge for edge in known.edges if not edge.use.is_test]
@@ -95,7 +96,7 @@ def _body(definition: Definition, file: OpenedFile) -> list[int]:
     """
     start, end = definition.place.start, definition.place.end
     above = start
-    while above > max(1, start - _MOST_ABOVE) and _is_above(file.lines[above - 2]):
+    while above > max(1, start - _MOST_ABOVE) and _ABOVE.match(file.lines[above - 2]):
         above -= 1
     if end - above < _WHOLE:
         return list(range(above, end + 1))
@@ -107,10 +108,6 @@ def _body(definition: Definition, file: OpenedFile) -> list[int]:
         return sorted({*opening, *chain(*heads)})[:_WHOLE]
     silent = silent_lines(file.lines, start, end)
     return [n for n in range(above, end + 1) if n not in silent][:_WHOLE]
-
-
-def _is_above(line: str) -> bool:
-    return line.lstrip().startswith(_ABOVE)
 
 
 def _by_caller(

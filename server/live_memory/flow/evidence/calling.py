@@ -48,7 +48,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Callers:
-    """Where a name is defined and who uses it: programs first, then tests, then imports.
+    """Where a name is defined and who uses it: programs, nearest first, and then tests.
 
     So many `others` mean something else of that name; `unopened` were not looked at.
     """
@@ -62,7 +62,7 @@ class Callers:
 async def callers(name: str, desk: Desk, *, depth: int, mentions: Sequence[Place] = ()) -> Callers:
     """Everything that uses a name, and who calls that, up to so many calls away.
 
-    `mentions` are looked at where the index has none.
+    `mentions` of the name are looked at besides those that the index has.
     """
     wanted = await defined(name, desk)
     first = await _uses(base_name(name), wanted, desk, 1, mentions=mentions)
@@ -77,7 +77,7 @@ async def callers(name: str, desk: Desk, *, depth: int, mentions: Sequence[Place
                 target = _made_by(each, desk) or each
                 further = await _uses(base_name(target.name), [target], desk, hop)
                 edges += [e for e in further.edges if _is_further(e) and e.use.within not in done]
-    edges.sort(key=lambda e: (e.use.is_import, e.use.is_test, e.hop, not e.is_sure, not e.called))
+    edges.sort(key=lambda e: (e.use.is_test, e.use.is_import, e.hop, not e.is_sure, not e.called))
     return Callers(wanted, edges[:_MOST_EDGES], first.others, first.unopened)
 
 
@@ -136,7 +136,7 @@ async def _uses(
 ) -> Callers:
     namesakes = await defined(name, desk)
     near = [d.place.path for d in wanted]
-    places = await desk.index.references(name) or mentions
+    places = unique([*await desk.index.references(name), *mentions])
     places = in_reading_order(places, near, namesakes)[:_MOST_MENTIONS]
     await opened((place.path for place in places), desk)
     files = dict(desk.files)
