@@ -14,6 +14,7 @@ __all__ = ["is_one_language", "is_open", "is_told", "meant_by", "objects_on"]
 
 _SELF, _BASE = frozenset({"self", "this", "cls", "Self"}), frozenset({"super", "base", "parent"})
 _OWN = _SELF | _BASE | {""}
+_METHOD = DefinitionKind.METHOD
 _ROOTS = frozenset({"crate"})
 # Languages that use one another's names have several endings.
 _ENDINGS = (
@@ -168,9 +169,14 @@ def _bare(caller: Definition, file: OpenedFile, named: Sequence[Definition]) -> 
     has_own_scope = _OWN_METHODS_BARE.search(file.path.name) is not None
     free = [d for d in named if not owner_of(d.name)]
     around = [d for d in named if f"{caller.name}.".startswith(f"{_scope(d)}.")]
-    inner = [d for d in around if has_own_scope or d.kind is not DefinitionKind.METHOD]
+    inner = [d for d in around if has_own_scope or d.kind is not _METHOD or _is_in_a_module(d)]
     here = [d for d in (*inner, *free) if d.place.path == file.path]
     return here or free or (_of_a_base(caller, file, named) if has_own_scope else [])
+
+
+def _is_in_a_module(definition: Definition) -> bool:
+    """Whether what looks like a method of Rust is a function: those of a module take no object."""
+    return definition.place.path.suffix == ".rs" and "self" not in definition.signature
 
 
 def _on_an_object(

@@ -1,7 +1,7 @@
 """What `find_symbol` and `who_calls` show: definitions with their body, uses with their meaning."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -24,6 +24,8 @@ _WHOLE = 80
 # What all definitions of a name may take; those beyond show their first line.
 _MOST_LINES, _MOST_DEFINITIONS = 240, 20
 _MOST_USES, _MOST_TESTS, _MOST_NAMED = 60, 12, 2
+# Lines around the uses: as many as fit, a short caller whole.
+_AROUND, _MOST_AROUND = (12, 6, 3, 1, 0), 120
 # What the index leaves out: a plain word that is handed on, a line beyond the head of a file.
 _MOST_SEARCHED = 200
 # Lines that hold a name which nothing is known to define.
@@ -70,7 +72,7 @@ class Symbols:
         shown = [*rest[:_MOST_USES], *tests[:_MOST_TESTS]]
         text = "".join(
             excerpt(path, desk.files[path].lines, lines, about=about)
-            for path, about, lines in _by_caller(shown, known.defined)
+            for path, about, lines in _with_context(shown, known.defined)
         )
         notes = [f"{known.others} lines mean something else"] if known.others else []
         notes += [f"{known.unopened} more were not looked at"] if known.unopened else []
@@ -110,17 +112,34 @@ def _body(definition: Definition, file: OpenedFile) -> list[int]:
     return [n for n in range(above, end + 1) if n not in silent][:_WHOLE]
 
 
-def _by_caller(
+def _with_context(
     edges: Sequence[Edge], wanted: Sequence[Definition]
-) -> Iterator[tuple[RelPath, str, Sequence[int]]]:
+) -> Sequence[tuple[RelPath, str, Collection[int]]]:
+    """Uses by caller, with as many lines of direct callers around them as there is room for."""
+    for around in _AROUND:
+        found = _by_caller(edges, wanted, around)
+        if sum(len(lines) for _, _, lines in found) <= _MOST_AROUND:
+            break
+    return found
+
+
+def _by_caller(
+    edges: Sequence[Edge], wanted: Sequence[Definition], around: int
+) -> Sequence[tuple[RelPath, str, Collection[int]]]:
     """Uses in one definition that mean the same stand together."""
-    groups: dict[tuple[RelPath, str, int], list[int]] = {}
+    groups: dict[tuple[RelPath, str, int], set[int]] = {}
+    shown = {(edge.use.place.path, edge.use.place.start) for edge in edges}
     for edge in edges:
-        path, line = edge.use.place.path, edge.use.place.start
-        within = edge.use.within.name if edge.use.within else ""
-        about = f"{within} {_relation(edge, wanted)}".strip()
-        groups.setdefault((path, about, 0 if within else line), []).append(line)
-    return ((path, about, lines) for (path, about, _), lines in groups.items())
+        place, within = edge.use.place, edge.use.within
+        about = f"{within.name if within else ''} {_relation(edge, wanted)}".strip()
+        is_telling = within and edge.hop == 1 and not edge.use.is_test
+        near = range(place.start - around, place.start + around + 1) if is_telling else ()
+        own = {n for n in near if within and within.place.start <= n <= within.place.end}
+        new = {n for n in own if (place.path, n) not in shown}
+        shown.update((place.path, n) for n in new)
+        key = (place.path, about, 0 if within else place.start)
+        groups.setdefault(key, set()).update(new, {place.start})
+    return [(path, about, lines) for (path, about, _), lines in groups.items()]
 
 
 def _relation(edge: Edge, wanted: Sequence[Definition]) -> str:
