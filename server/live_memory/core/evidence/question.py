@@ -13,11 +13,13 @@ from live_memory.core.evidence.words import (
     stem,
     tokens,
     unique,
+    words_of,
 )
 
 __all__ = [
     "asked_for_a_way",
     "asked_for_uses",
+    "asks_nothing",
     "hyphenated",
     "is_plain",
     "joined_forms",
@@ -44,6 +46,10 @@ relationship relationships repository responsibility role serve serves significa
 specifically work works code implement implemented implementation describe difference
 """
 _STOPWORDS = frozenset(stem(word) for word in (_ENGLISH + _ASKING).split())
+
+_GREETINGS = frozenset(
+    ("bye", "hallo", "hello", "hey", "hi", "hola", "no", "ok", "okay", "please", "thanks", "yes")
+)
 
 _QUOTED = re.compile(r"`([^`\n]{2,80})`|\"([^\"\n]{2,80})\"|(?<!\w)'([^'\n]{2,80})'(?!\w)")
 _DOTTED = re.compile(r"\b[A-Za-z_$][\w$]+(?:(?:\.|::|#)[A-Za-z_$][\w$]+)+|\b[a-z]\.[A-Z]\w+")
@@ -127,6 +133,17 @@ def _words(text: str) -> Iterator[str]:
 def is_plain(word: str) -> bool:
     """Whether a word says nothing of what code it is about."""
     return stem(word.lower()) in _STOPWORDS
+
+
+def asks_nothing(question: str) -> bool:
+    """Whether there is no more than a letter, a greeting or one word that is everywhere.
+
+    Two such words may ask about the project: `what is this?`.
+    """
+    words = [word for word in words_of(question) if len(word) > 1 or not word.isascii()]
+    telling = [word for word in words if word.lower() not in _GREETINGS]
+    is_empty = not telling or (len(telling) == 1 and is_plain(telling[0]))
+    return is_empty and not terms_of(question).names
 
 
 def hyphenated(text: str) -> tuple[str, ...]:

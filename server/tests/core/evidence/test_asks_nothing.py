@@ -2,7 +2,7 @@
 
 import pytest
 
-from live_memory.core.asking.hollow import asks_nothing
+from live_memory.core.evidence.question import asks_nothing
 
 
 @pytest.mark.parametrize(
