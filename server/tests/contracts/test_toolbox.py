@@ -94,7 +94,11 @@ async def run_tool(tools: Toolbox, tool: str, /, **arguments: object) -> ToolRes
             {"name": "fetch"},
             "app/client.py:4-5 fetch\n4|def fetch(url):\n5|    return LIMIT\n",
         ),
-        ("who_calls", {"name": "fetch"}, "app/main.py:5 main -> fetch\n5|    fetch('x')\n"),
+        (
+            "who_calls",
+            {"name": "fetch"},
+            "app/main.py:4-5 main -> fetch\n4|def main():\n5|    fetch('x')\n",
+        ),
     ],
 )
 async def test_a_tool_gives_what_it_says(

@@ -224,10 +224,15 @@ async def test_more_than_may_be_asked_for_is_as_much_as_there_is(tools: Toolbox)
 
 async def test_who_calls_shows_the_line_its_definition_and_what_it_means(tools: Toolbox) -> None:
     assert await _shown(tools, "who_calls", name="charge", depth=3) == snapshot("""\
-bank.py:6 check -> charge
+bank.py:5-6 check -> charge
+5|def check(amount):
 6|    return charge
-shop.py:14 Shop.sell -> charge
+shop.py:11-15 Shop.sell -> charge
+11|    def sell(what):
+12|        total = len(what)
+13|
 14|        charge(total)
+15|        return total
 shop.py:19 open_shop -> Shop.sell
 19|    return Shop.sell("tea")
 shop.py:23 main -> open_shop
