@@ -15,6 +15,7 @@ import anyio
 from live_memory.core.asking.answer import Answer, Grounding, Mode, Question, StopReason
 from live_memory.core.companion.prompt import recipe
 from live_memory.core.errors import Busy, LiveMemoryError
+from live_memory.core.evidence.question import asks_nothing
 from live_memory.core.memory.editing import edited_lately
 from live_memory.core.memory.events import QuestionAnswered
 from live_memory.core.reading.redaction import Redactor
@@ -36,6 +37,10 @@ _TO_ANSWER_S = 2.0
 _LATE_S = 1.0
 # What hooks announced is learned within milliseconds; a flood of it is not waited for.
 _TO_LEARN_S = 1.0
+_HOW_TO_ASK = (
+    "This asks nothing about the code yet. Ask in a sentence and name what you know, as in "
+    "`where is the port configured?`, `who calls save?` or `how is this project tested?`."
+)
 
 
 async def ask(
@@ -43,9 +48,13 @@ async def ask(
 ) -> Answer:
     """Answer with what is true now, and remember the answer.
 
+    What asks nothing is told how to ask, and is not remembered.
+
     Raises:
         Busy: too many questions wait for this workspace already.
     """
+    if asks_nothing(question.text):
+        return _nothing(_HOW_TO_ASK)
     started, seen = anyio.current_time(), memory.window
     question = replace(question, text=memory.redactor.redact(question.text).text.text)
     deadline = started + question.budget.timeout_s

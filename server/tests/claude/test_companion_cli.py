@@ -26,6 +26,7 @@ from live_memory.core.memory.events import EntryNumber
 from live_memory.core.reading.redaction import Redactor
 from live_memory.flow.companion.consult import Draft, consult
 from live_memory.flow.companion.toolbox import Toolbox
+from live_memory.flow.evidence.desk import Shelf
 from live_memory.flow.progress import silent
 from live_memory.ports import LanguageModel
 from tests.claude.fake_anthropic import FakeAnthropic, Json, Turn
@@ -68,7 +69,9 @@ def model_at(api: FakeAnthropic, stage: Stage, *, key: str | None = "dummy-key")
 
 
 def toolbox() -> Toolbox:
-    memory = InMemorySandbox(APP), in_memory_index(), House(), Redactor(), 256 * 1024
+    sandbox, most = InMemorySandbox(APP), 256 * 1024
+    shelf = Shelf(sandbox, redactor=Redactor(), max_bytes=most)
+    memory = sandbox, in_memory_index(), shelf, House(), Redactor(), most
     return Toolbox(*memory, lambda: EntryNumber(1))
 
 

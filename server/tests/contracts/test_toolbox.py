@@ -14,6 +14,7 @@ from live_memory.core.memory.events import EntryNumber
 from live_memory.core.reading.redaction import Redactor
 from live_memory.core.values import Instant, WorkspaceKey
 from live_memory.flow.companion.toolbox import Toolbox
+from live_memory.flow.evidence.desk import Shelf
 from live_memory.flow.indexing import Indexer
 from tests.contracts.sandbox_worlds import make_repository, opened_on_disk
 from tests.contracts.test_sandbox_escapes import bad_names
@@ -33,6 +34,7 @@ SECOND = {
     ".env": b"CANARY-5f2c-env\n",
 }
 CANARY = "CANARY-5f2c"
+MOST = 256 * 1024
 
 
 @pytest.fixture
@@ -48,10 +50,10 @@ async def ws(tmp_path: Path) -> Path:
 @pytest.fixture
 async def tools(ws: Path) -> AsyncIterator[Toolbox]:
     async with opened_on_disk(ws) as sandbox:
-        yield await _toolbox(sandbox)
+        yield await toolbox_over(sandbox)
 
 
-async def _toolbox(sandbox: DiskSandbox) -> Toolbox:
+async def toolbox_over(sandbox: DiskSandbox) -> Toolbox:
     index, house = in_memory_index(), House()
     indexer = Indexer(
         WorkspaceKey.of_root("/ws"),
@@ -60,13 +62,14 @@ async def _toolbox(sandbox: DiskSandbox) -> Toolbox:
         spare=in_memory_index,
         signals=house,
         redactor=Redactor(),
-        max_file_bytes=256 * 1024,
+        max_file_bytes=MOST,
     )
     await indexer.once()
-    return Toolbox(sandbox, index, house, Redactor(), 256 * 1024, lambda: EntryNumber(1))
+    shelf = Shelf(sandbox, redactor=Redactor(), max_bytes=MOST)
+    return Toolbox(sandbox, index, shelf, house, Redactor(), MOST, lambda: EntryNumber(1))
 
 
-async def _run(tools: Toolbox, tool: str, /, **arguments: object) -> ToolResult:
+async def run_tool(tools: Toolbox, tool: str, /, **arguments: object) -> ToolResult:
     (result,) = await tools.run([ToolCall("1", tool, json.dumps(arguments))])
     return result
 
@@ -75,8 +78,8 @@ async def _run(tools: Toolbox, tool: str, /, **arguments: object) -> ToolResult:
     ("name", "arguments", "expected"),
     [
         ("Read", {"path": "app/client.py", "first_line": 4, "lines": 1}, "4|def fetch(url):"),
-        ("Read", {"path": "./app//config.py"}, "app/config.py lines 1-1 of 1\n1|LIMIT = 3"),
-        ("Grep", {"pattern": "L[I]MIT = "}, "app/config.py:1: LIMIT = 3\n(1 lines)"),
+        ("Read", {"path": "./app//config.py"}, "app/config.py:1\n1|LIMIT = 3\n"),
+        ("Grep", {"pattern": "L[I]MIT = "}, "app/config.py:1\n1|LIMIT = 3\n(1 lines)"),
         ("Grep", {"pattern": "limit =", "ignore_case": True, "path": "app"}, "app/config.py:1"),
         ("Grep", {"pattern": "fetch", "glob": "**/main.py"}, "(2 lines)"),
         ("Grep", {"pattern": "fetch", "limit": 1}, "(1 lines, more exist)"),
@@ -86,20 +89,28 @@ async def _run(tools: Toolbox, tool: str, /, **arguments: object) -> ToolResult:
         ("get_changed_files", {"since": "HEAD~1"}, "A app/main.py"),
         ("git_search", {"text": "fetch('x')"}, "call it"),
         ("git_search", {"path": "app/config.py"}, "start with a limit"),
-        ("find_symbol", {"name": "fetch"}, "app/client.py:4-5: function fetch: def fetch(url)"),
-        ("who_calls", {"name": "fetch"}, "app/main.py:5"),
+        (
+            "find_symbol",
+            {"name": "fetch"},
+            "app/client.py:4-5 fetch\n4|def fetch(url):\n5|    return LIMIT\n",
+        ),
+        (
+            "who_calls",
+            {"name": "fetch"},
+            "app/main.py:4-5 main -> fetch\n4|def main():\n5|    fetch('x')\n",
+        ),
     ],
 )
 async def test_a_tool_gives_what_it_says(
     tools: Toolbox, name: str, arguments: dict[str, object], expected: str
 ) -> None:
-    result = await _run(tools, name, **arguments)
+    result = await run_tool(tools, name, **arguments)
     assert not result.is_error
     assert expected in result.text
 
 
 async def test_what_is_read_is_noted_with_its_lines(tools: Toolbox) -> None:
-    await _run(tools, "Read", path="app/client.py", first_line=4, lines=2)
+    await run_tool(tools, "Read", path="app/client.py", first_line=4, lines=2)
     (seen,) = tools.seen
     event = seen.event
     assert (event.path.text, event.start, event.end, event.total) == ("app/client.py", 4, 5, 5)
@@ -119,7 +130,7 @@ async def test_what_is_read_is_noted_with_its_lines(tools: Toolbox) -> None:
 async def test_no_tool_gives_a_secret(
     tools: Toolbox, name: str, arguments: dict[str, object]
 ) -> None:
-    result = await _run(tools, name, **arguments)
+    result = await run_tool(tools, name, **arguments)
     assert KEY not in result.text
     assert f"{CANARY}-env" not in result.text
 
@@ -144,7 +155,7 @@ async def test_hostile_text_in_every_parameter_of_every_tool_is_only_data(
 ) -> None:
     """S09, S21."""
     for text in bad_names(ws):
-        result = await _run(tools, name, **others, **{key: text})
+        result = await run_tool(tools, name, **others, **{key: text})
         assert CANARY not in result.text
         assert len(result.text) <= 31_000
     names = {path.name for folder in (ws, ws.parent) for path in folder.iterdir()}
@@ -154,9 +165,9 @@ async def test_hostile_text_in_every_parameter_of_every_tool_is_only_data(
 async def test_one_result_and_all_results_are_bounded(ws: Path) -> None:
     (ws / "long.txt").write_text("word " * 20 + "\n" + ("x" * 90 + "\n") * 2_000)
     async with opened_on_disk(ws) as sandbox:
-        tools = await _toolbox(sandbox)
+        tools = await toolbox_over(sandbox)
         results = [
-            await _run(tools, "Read", path="long.txt", lines=1_000, first_line=n + 1)
+            await run_tool(tools, "Read", path="long.txt", lines=1_000, first_line=n + 1)
             for n in range(10)
         ]
     assert all(len(r.text) < 31_000 for r in results)

@@ -101,7 +101,7 @@ def test_a_companion_explores_and_its_lines_arrive_corrected(
     assert isinstance(spend, dict)
     assert spend["ask"]["calls"] == 3
     seen = json.dumps(channel.requests[-1].body)
-    assert "pkg/limits.py:3: MAX_RETRIES = 7" in seen
+    assert "pkg/limits.py:3\\n3|MAX_RETRIES = 7" in seen
     assert "sk-test-not-a-real-key-0001" not in server.log.read_text()
 
 

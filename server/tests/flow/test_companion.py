@@ -86,10 +86,10 @@ async def test_what_its_tools_showed_is_in_view_for_the_next_question() -> None:
         assert first.usage.tool_calls == 2
         await hub.ask("/app", a_question(), progress=silent)
         stats = await hub.stats("/app")
-    assert "app/config.py:3: RETRY_LIMIT = 3" in _texts(model.requests[1])
+    assert "app/config.py:3\n3|RETRY_LIMIT = 3" in _texts(model.requests[1])
     opening = _texts(model.requests[2])
     assert "=== file app/client.py" in opening
-    assert '5|    """Fetch a page, trying again RETRY_LIMIT times."""\n|    for attempt' in opening
+    assert '5|    """Fetch a page, trying again RETRY_LIMIT times."""\n6|    for attempt' in opening
     assert stats.known_files == 1
     assert stats.model_calls == 3
 
@@ -440,3 +440,16 @@ async def test_serial_questions_wait_their_turn_and_the_last_gets_evidence_in_ti
             for n in range(4):
                 tasks.start_soon(one, n)
     assert sorted(modes) == [Mode.COMPANION, Mode.COMPANION, Mode.EVIDENCE, Mode.EVIDENCE]
+
+
+async def test_what_asks_nothing_is_told_how_to_ask_and_costs_no_call() -> None:
+    house, model = _house(Says([GOOD]))
+    async with house.hub() as hub:
+        for text in ("hi", "x", "?"):
+            _, answer = await hub.ask("/app", a_question(text), progress=silent)
+            assert (answer.mode, answer.grounding) == (Mode.EVIDENCE, Grounding.UNGROUNDED)
+            assert "Ask in a sentence" in answer.text
+            assert not answer.citations
+        stats = await hub.stats("/app")
+    assert not model.requests
+    assert stats.questions == 0

@@ -5,7 +5,7 @@ import pytest
 from live_memory.adapters.index.in_memory import in_memory_index
 from live_memory.adapters.sandbox.in_memory import InMemorySandbox
 from live_memory.core.reading.redaction import DEFAULT
-from live_memory.flow.evidence import tracing
+from live_memory.flow.evidence import calling, tracing
 from live_memory.flow.evidence.desk import Desk, Shelf
 from live_memory.flow.evidence.tracing import way
 from tests.support.observing import observed
@@ -166,7 +166,7 @@ async def test_the_work_for_one_question_is_bounded(monkeypatch: pytest.MonkeyPa
     with monkeypatch.context() as bounds:
         bounds.setattr(tracing, "_MOST_LOOKED_AT", 20)
         assert await _way("f_0", "f_29", chain) == []
-    monkeypatch.setattr(tracing, "_MOST_OPENED", 20)
+    monkeypatch.setattr(calling, "MOST_OPENED", 20)
     desk = await _desk(chain)
     assert await way("f_0", "f_29", desk) == []
     assert len(desk.files) <= 20

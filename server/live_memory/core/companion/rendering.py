@@ -1,10 +1,13 @@
-"""How an entry and a fact read in a prompt: a header at the line's start, data behind a bar.
+"""How an entry, a fact and lines of a file read to a model: headers in front, data behind a bar.
 
-Every line of data stands behind a bar, or a number and a bar, and a header begins with `===` in
-the first column. So no data can forge a header, an end of quotation, or a turn of the talk
-(cases C21). A rendering depends on nothing but its entry, which keeps prompts extending.
+Every line of a file stands behind its number and a bar, other data behind a bar, and a header
+begins with `===` or with a place. So no data can forge a header, an end of quotation, or a turn
+of the talk (cases C21). A rendering depends on nothing but what it renders, which keeps prompts
+extending.
 """
 
+import re
+from collections.abc import Iterable, Sequence
 from typing import assert_never
 
 from live_memory.core.asking.answer import CitationStatus
@@ -18,13 +21,26 @@ from live_memory.core.memory.events import (
 from live_memory.core.memory.ledger import Fact
 from live_memory.core.memory.window import Entry
 from live_memory.core.reading.text import clean, lines_of
-from live_memory.core.values import Origin
+from live_memory.core.values import Origin, RelPath
 
-__all__ = ["numbered", "one_line", "quoted", "render_entry", "render_fact"]
+__all__ = [
+    "excerpt",
+    "name_of_file",
+    "numbered",
+    "one_line",
+    "quoted",
+    "render_entry",
+    "render_fact",
+]
 
 # A change makes what is said above of older bytes old. A look says nothing that a question needs:
 # its lines are looked up again for the question, and nothing is paid for it in every prompt.
 _CHANGES = frozenset({Origin.EDIT, Origin.DISK})
+# Longer lines are data; prose and changelogs have a paragraph on a line.
+_LONGEST_LINE = 1_000
+_LONGEST_ABOUT = 200
+# Editors number lines by LF and CR alone; what a reader may take for a line end is more.
+_LINE_END = re.compile("[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 
 def render_entry(entry: Entry) -> str:
@@ -65,18 +81,49 @@ def render_fact(fact: Fact) -> str:
 
 def one_line(text: str) -> str:
     """Without what could end the line: a file's name may hold a line end, and then is not cited."""
-    return clean(text).replace("\r", "\ufffd").replace("\n", "\ufffd")
+    return _LINE_END.sub("\ufffd", clean(text))
 
 
-def numbered(lines: tuple[str, ...], *, start: int) -> str:
-    """File lines behind a bar; the first and every fifth have their number before it.
+def name_of_file(path: RelPath) -> str:
+    """A file's name at the start of a line, where it may not look like a header."""
+    name = one_line(path.text)
+    return f"./{name}" if name.startswith("=") else name
 
-    A number before each line costs half as much again as the code, and a citation that is a line
-    off is corrected.
-    """
-    return "".join(
-        f"{n if n == start or n % 5 == 0 else ''}|{line}\n" for n, line in enumerate(lines, start)
-    )
+
+def numbered(lines: Sequence[str], *, start: int) -> str:
+    """File lines, each behind its number and a bar: a place is cited as it is read."""
+    return "".join(f"{n}|{_clipped(line)}\n" for n, line in enumerate(lines, start))
+
+
+def excerpt(
+    path: RelPath,
+    lines: Sequence[str],
+    numbers: Iterable[int],
+    *,
+    about: str = "",
+    until: int | None = None,
+) -> str:
+    """Lines of a file under `path:first-last about`; gaps, also up to `until`, are marked."""
+    shown = sorted({number for number in numbers if 1 <= number <= len(lines)})
+    if not shown:
+        return ""
+    span = f"{shown[0]}" if shown[0] == shown[-1] else f"{shown[0]}-{shown[-1]}"
+    text = f"{name_of_file(path)}:{span} {one_line(about)[:_LONGEST_ABOUT]}".rstrip() + "\n"
+    last = shown[0] - 1
+    for number in shown:
+        text += _gap(number - last - 1) + numbered([lines[number - 1]], start=number)
+        last = number
+    return text + _gap((until or last) - last)
+
+
+def _gap(count: int) -> str:
+    return f"\u2026 ({count} line{'s' if count > 1 else ''})\n" if count > 0 else ""
+
+
+def _clipped(line: str) -> str:
+    more = len(line) - _LONGEST_LINE
+    shown = line if more <= 0 else f"{line[:_LONGEST_LINE]}\u2026 ({more} characters)"
+    return _LINE_END.sub("\ufffd", shown)
 
 
 def quoted(text: str) -> str:

@@ -44,57 +44,58 @@ class _Flag:
 
 
 _Parameter = _Text | _Number | _Flag
-_PATH = _Text("a file or folder of the workspace, like src/app.py", default=".")
 
+# Names that say it all have no description: this table is in every request.
 _TABLE: dict[str, tuple[str, dict[str, _Parameter]]] = {
     "Read": (
-        "Read lines of a file, with line numbers.",
+        "Lines of a file.",
         {
-            "path": _Text("the file, like src/app.py"),
-            "first_line": _Number("first line to show", 1, 1, 10_000_000),
-            "lines": _Number("how many lines", 200, 1, 1_000),
+            "path": _Text("like src/app.py"),
+            "first_line": _Number("", 1, 1, 10_000_000),
+            "lines": _Number("how many, at most 1000", 200, 1, 1_000),
         },
     ),
     "Grep": (
-        "Find lines that match a regular expression.",
+        "Lines that match a regular expression, each under the definition around it.",
         {
-            "pattern": _Text("the regular expression"),
-            "path": _PATH,
-            "glob": _Text("only file names like this, such as **/*.py", default=""),
-            "ignore_case": _Flag("ignore upper and lower case"),
-            "limit": _Number("most lines to return", 60, 1, 200),
+            "pattern": _Text(""),
+            "path": _Text("only this file or folder", default="."),
+            "glob": _Text("only such files, like **/*.py", default=""),
+            "ignore_case": _Flag(""),
+            "context": _Number("lines shown around each, at most 20", 0, 0, 20),
+            "limit": _Number("at most 200", 60, 1, 200),
         },
     ),
     "Glob": (
-        "Find files whose whole path matches a glob; ** crosses folders.",
-        {"pattern": _Text("the glob"), "limit": _Number("most paths", 100, 1, 500)},
+        "Files whose whole path matches; ** crosses folders.",
+        {"pattern": _Text("like src/**/*.py"), "limit": _Number("at most 500", 100, 1, 500)},
     ),
     "find_paths": (
-        "Find files whose path holds all of these words.",
-        {
-            "words": _Text("words, separated by blanks"),
-            "limit": _Number("most paths", 50, 1, 500),
-        },
+        "Files whose path holds all of these words.",
+        {"words": _Text(""), "limit": _Number("at most 500", 50, 1, 500)},
     ),
     "get_changed_files": (
-        "List files that differ from a git revision.",
-        {"since": _Text("the revision", default="HEAD")},
+        "Files that differ from a git revision.",
+        {"since": _Text("", default="HEAD")},
     ),
     "git_search": (
-        "Find commits whose message or changed lines hold a text; without it, the newest ones.",
+        "Commits whose message or changed lines hold a text; without it, the newest ones.",
         {
-            "text": _Text("the text", default=""),
-            "path": _Text("only commits that touched this file", default=""),
-            "limit": _Number("most commits", 10, 1, 50),
+            "text": _Text("", default=""),
+            "path": _Text("only commits that touched it", default=""),
+            "limit": _Number("at most 50", 10, 1, 50),
         },
     ),
     "find_symbol": (
-        "Find where a function, class, method or setting is defined.",
-        {"name": _Text("its name")},
+        "Definitions of a function, class, method or setting, with their code.",
+        {"name": _Text("like Class.method")},
     ),
     "who_calls": (
-        "Find where a name is used or called.",
-        {"name": _Text("its name")},
+        "Uses of a name, each under the definition around it, tests last.",
+        {
+            "name": _Text("like Class.method"),
+            "depth": _Number("2 and 3 add who calls those that use it", 1, 1, 3),
+        },
     ),
 }
 
@@ -168,9 +169,9 @@ def _value(key: str, parameter: _Parameter, given: Mapping[str, object]) -> Valu
         case _Number(_, default, low, high):
             if value is None:
                 return default
-            if type(value) is not int or not low <= value <= high:
+            if type(value) is not int or value < low:
                 return BadCall(f"{key} must be a whole number from {low} to {high}")
-            return value
+            return min(value, high)  # to refuse more would cost a round
         case _Text(_, default):
             if value is None and default is not None:
                 return default
@@ -189,23 +190,21 @@ def _schema(parameters: Mapping[str, _Parameter]) -> Mapping[str, object]:
     for key, parameter in parameters.items():
         match parameter:
             case _Flag(about):
-                properties[key] = {"type": "boolean", "description": about}
-            case _Number(about, default, low, high):
-                properties[key] = {
-                    "type": "integer",
-                    "description": f"{about} (default {default})",
-                    "minimum": low,
-                    "maximum": high,
-                }
+                properties[key] = _property("boolean", about)
+            case _Number(about, default):
+                properties[key] = _property("integer", about) | {"default": default}
             case _Text(about):
-                properties[key] = {"type": "string", "description": about}
+                properties[key] = _property("string", about)
     required = [k for k, p in parameters.items() if isinstance(p, _Text) and p.default is None]
     return {
         "type": "object",
         "properties": properties,
         "required": required,
-        "additionalProperties": False,
     }
+
+
+def _property(kind: str, about: str) -> dict[str, object]:
+    return {"type": kind, "description": about} if about else {"type": kind}
 
 
 SPECS = tuple(

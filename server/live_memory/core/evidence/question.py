@@ -20,6 +20,7 @@ __all__ = [
     "asked_for_a_way",
     "asked_for_uses",
     "asked_of_impact",
+    "asks_nothing",
     "hyphenated",
     "is_plain",
     "joined_forms",
@@ -48,6 +49,10 @@ specifically work works code implement implemented implementation describe diffe
 _STOPWORDS = frozenset((_ENGLISH + _ASKING).split())
 # What may end such a word: it is compared as it is written, for `user` is not `use`.
 _ENDINGS = (("ing", ""), ("ing", "e"), ("ed", ""), ("ed", "e"), ("es", ""), ("ies", "y"), ("s", ""))
+
+_GREETINGS = frozenset(
+    ("bye", "hallo", "hello", "hey", "hi", "hola", "no", "ok", "okay", "please", "thanks", "yes")
+)
 
 _QUOTED = re.compile(r"`([^`\n]{2,80})`|\"([^\"\n]{2,80})\"|(?<!\w)'([^'\n]{2,80})'(?!\w)")
 _DOTTED = re.compile(r"\b[A-Za-z_$][\w$]+(?:(?:\.|::|#)[A-Za-z_$][\w$]+)+|\b[a-z]\.[A-Z]\w+")
@@ -163,6 +168,17 @@ def is_plain(word: str) -> bool:
         return True
     forms = (lower.removesuffix(end) + more for end, more in _ENDINGS if lower.endswith(end))
     return any(len(form) > 1 and form in _STOPWORDS for form in forms)
+
+
+def asks_nothing(question: str) -> bool:
+    """Whether there is no more than a letter, a greeting or one word that is everywhere.
+
+    Two such words may ask about the project: `what is this?`.
+    """
+    words = [word for word in words_of(question) if len(word) > 1 or not word.isascii()]
+    telling = [word for word in words if word.lower() not in _GREETINGS]
+    is_empty = not telling or (len(telling) == 1 and is_plain(telling[0]))
+    return is_empty and not terms_of(question).names
 
 
 def hyphenated(text: str) -> tuple[str, ...]:

@@ -89,6 +89,7 @@ class Consultation:
         self._tools = Toolbox(
             memory.sandbox,
             memory.index,
+            memory.indexer.shelf,
             companion.clock,
             redactor=memory.redactor,
             max_file_bytes=memory.max_file_bytes,

@@ -1,31 +1,33 @@
 """Runs the companion's tool calls on sandbox and index, within a budget of bytes.
 
 Whatever a model calls, the outcome is text for the model; there is nothing here that writes.
-What `Read` showed is reported as observations, so that memory has it in view from now on.
+Stretches of files that it showed are reported, so that memory has them in view from now on.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import anyio
 
 from live_memory.core.companion.chat import ToolCall, ToolResult
-from live_memory.core.companion.rendering import numbered
+from live_memory.core.companion.rendering import name_of_file, one_line
 from live_memory.core.companion.tools import BadCall, ToolRequest, parse
 from live_memory.core.errors import LiveMemoryError
+from live_memory.core.evidence.places import OpenedFile, Place
 from live_memory.core.memory.events import EntryNumber, FileObserved
-from live_memory.core.reading.admission import observe, refusal_of_name
 from live_memory.core.reading.lookup import (
     ChangedFiles,
     CommitSearch,
     History,
     LogQuery,
     NamePattern,
-    TextPattern,
 )
-from live_memory.core.reading.observation import FileRead, Skipped
 from live_memory.core.reading.redaction import Redactor
 from live_memory.core.values import Origin, RelPath
+from live_memory.flow.companion.looking import Looking
+from live_memory.flow.companion.symbols import Symbols
+from live_memory.flow.evidence.desk import Shelf
 from live_memory.ports import Clock, EvidenceIndex, Sandbox
 
 __all__ = ["Seen", "Toolbox"]
@@ -52,6 +54,7 @@ class Toolbox:
 
     sandbox: Sandbox
     index: EvidenceIndex
+    shelf: Shelf
     clock: Clock
     redactor: Redactor
     max_file_bytes: int
@@ -99,46 +102,30 @@ class Toolbox:
         return ToolResult(call.id, text)
 
     def _tools(self) -> dict[str, _Run]:
+        looking = Looking(
+            self.sandbox,
+            self.index,
+            self.shelf,
+            self.redactor,
+            self.max_file_bytes,
+            noted=partial(self._note, self.moment()),
+        )
+        symbols = Symbols(looking)
         return {
-            "Read": self._read,
-            "Grep": self._grep,
+            "Read": looking.read,
+            "Grep": looking.grep,
             "Glob": self._glob,
             "find_paths": self._find_paths,
             "get_changed_files": self._changed,
             "git_search": self._git_search,
-            "find_symbol": self._find_symbol,
-            "who_calls": self._who_calls,
+            "find_symbol": symbols.find_symbol,
+            "who_calls": symbols.who_calls,
         }
 
-    async def _read(self, request: ToolRequest) -> str:
-        name = request.text("path")
-        since = self.moment()
-        (read,) = await self.sandbox.read([name], max_bytes=self.max_file_bytes)
-        refused = refusal_of_name(read.path) if isinstance(read, FileRead) else None
-        seen = read if isinstance(read, Skipped) else observe(read, redactor=self.redactor)
-        if refused or isinstance(seen, Skipped):
-            reason = refused or (seen.reason if isinstance(seen, Skipped) else "")
-            return f"{self._redacted(name)}: {reason}\n"
-        first, count = request.number("first_line"), request.number("lines")
-        shown = seen.lines[first - 1 : first - 1 + count]
-        last, total = first + len(shown) - 1, len(seen.lines)
-        now = self.clock.now()
-        event = FileObserved(seen.path, seen.sha, first, last, total, Origin.TOOL, now)
-        self.seen.append(Seen(event, since))
-        cut = ", only its head is known" if seen.is_clipped else ""
-        return f"{seen.path} lines {first}-{last} of {total}{cut}\n" + numbered(shown, start=first)
-
-    async def _grep(self, request: ToolRequest) -> str:
-        pattern = TextPattern(
-            request.text("pattern"),
-            under=request.text("path"),
-            glob=request.text("glob") or None,
-            ignore_case=bool(request.values["ignore_case"]),
-            limit=request.number("limit"),
-        )
-        found = await self.sandbox.search(pattern)
-        lines = "".join(f"{m.path}:{m.line}: {self._redacted(m.text)}\n" for m in found.matches)
-        return lines + _end(len(found.matches), "lines", is_cut=found.is_cut)
+    def _note(self, since: EntryNumber, file: OpenedFile, place: Place) -> None:
+        total, now = len(file.lines), self.clock.now()
+        shown = FileObserved(file.path, file.sha, place.start, place.end, total, Origin.TOOL, now)
+        self.seen.append(Seen(shown, since))
 
     async def _glob(self, request: ToolRequest) -> str:
         limit = request.number("limit")
@@ -153,7 +140,7 @@ class Toolbox:
 
     async def _changed(self, request: ToolRequest) -> str:
         history = await self.sandbox.history(ChangedFiles(request.text("since")))
-        lines = "".join(f"{status} {name}\n" for status, name in history.changed)
+        lines = "".join(f"{status} {one_line(name)}\n" for status, name in history.changed)
         return (
             (history.problem or "")
             + lines
@@ -166,27 +153,11 @@ class Toolbox:
         query = CommitSearch(text, path, limit) if text else LogQuery(path, limit)
         return _commits(await self.sandbox.history(query), self.redactor)
 
-    def _redacted(self, text: str) -> str:
-        return self.redactor.redact(text).text.text
-
-    async def _find_symbol(self, request: ToolRequest) -> str:
-        found = await self.index.definitions(request.text("name"))
-        lines = "".join(
-            f"{d.place.path}:{d.place.start}-{d.place.end}: {d.kind} {d.name}: {d.signature}\n"
-            for d in found
-        )
-        return lines + _end(len(found), "definitions")
-
-    async def _who_calls(self, request: ToolRequest) -> str:
-        found = await self.index.references(request.text("name"))
-        lines = "".join(f"{p.path}:{p.start}\n" for p in found)
-        return lines + _end(len(found), "places")
-
 
 def _commits(history: History, redactor: Redactor) -> str:
     lines = "".join(
-        f"{c.id[:12]} {redactor.redact(c.subject).text.text}\n"
-        + "".join(f"    {name}\n" for name in c.files[:20])
+        f"{c.id[:12]} {one_line(redactor.redact(c.subject).text.text)}\n"
+        + "".join(f"    {one_line(name)}\n" for name in c.files[:20])
         for c in history.commits
     )
     end = _end(len(history.commits), "commits", is_cut=history.is_cut)
@@ -194,7 +165,7 @@ def _commits(history: History, redactor: Redactor) -> str:
 
 
 def _paths(paths: Sequence[RelPath], limit: int) -> str:
-    lines = "".join(f"{path}\n" for path in paths[:limit])
+    lines = "".join(f"{name_of_file(path)}\n" for path in paths[:limit])
     return lines + _end(min(len(paths), limit), "files", is_cut=len(paths) > limit)
 
 

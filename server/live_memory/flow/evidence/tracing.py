@@ -1,16 +1,16 @@
 """The way from one definition to another, read backwards over who calls whom."""
 
 import heapq
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
 
 from live_memory.core.evidence.natures import is_test
-from live_memory.core.evidence.places import Definition, DefinitionKind
-from live_memory.core.evidence.shapes import is_code
-from live_memory.core.evidence.uses import Step, is_definition_of, is_import, uses_of
-from live_memory.core.evidence.words import base_name, unique
-from live_memory.core.tracing.calls import meant_by, objects_on
+from live_memory.core.evidence.places import Definition
+from live_memory.core.evidence.uses import Step, is_definition_of, uses_of
+from live_memory.core.evidence.words import base_name
+from live_memory.core.tracing.calls import meant_by
 from live_memory.core.values import RelPath
+from live_memory.flow.evidence.calling import heads_of, opened, programs
 from live_memory.flow.evidence.desk import Desk
 
 __all__ = ["way"]
@@ -22,7 +22,7 @@ _MOST_MEANT = 5
 # What is called in more places is no step.
 _MOST_MENTIONS = 60
 # Bounds of the work: a way is short, and found within some 40 definitions, or there is none.
-_MOST_LOOKED_AT, _MOST_OPENED = 150, 60
+_MOST_LOOKED_AT = 150
 # Two calls that mean one thing are better than one that may mean several.
 _CERTAIN, _UNCERTAIN = 1, 3
 
@@ -63,7 +63,7 @@ async def way(start: str, end: str, desk: Desk) -> Sequence[Step]:
 
 async def _named(name: str, desk: Desk) -> Sequence[Definition]:
     """What a question means by a name: of the class or else the module that it names, if any."""
-    found = await _programs(base_name(name), desk)
+    found = await programs(base_name(name), desk)
     owner = name.rpartition(".")[0].rpartition(".")[2]
     free = [d for d in found if "." not in d.name]
     if not owner:
@@ -73,18 +73,10 @@ async def _named(name: str, desk: Desk) -> Sequence[Definition]:
     return exact or module or found
 
 
-async def _programs(name: str, desk: Desk) -> Sequence[Definition]:
-    found = await desk.index.definitions(name)
-    found = [d for d in found if is_code(d.place.path) and not is_test(d.place.path)]
-    found = [d for d in found if not is_import(d.signature)] or found
-    # The last of a name in a file is what its overloads stand for.
-    return [*{(d.place.path, d.name): d for d in found}.values()]
-
-
 async def _calls(called: Definition, desk: Desk, known: dict[str, Calls]) -> Calls:
     """Who calls it and where, as the lines say now; programs only."""
     name, path = base_name(called.name), called.place.path
-    await _open([path], desk)
+    await opened([path], desk)
     if path not in desk.files or not is_definition_of(desk.files[path], called):
         return []
     if name not in known:
@@ -94,39 +86,23 @@ async def _calls(called: Definition, desk: Desk, known: dict[str, Calls]) -> Cal
 
 async def _calls_of(name: str, first: RelPath, desk: Desk) -> Calls:
     """Every call by that name, with each definition that it may mean; one file is read first."""
-    named, files = await _programs(name, desk), desk.files
+    named, files = await programs(name, desk), desk.files
     homes = {definition.place.path for definition in named}
     mentions = [p for p in await desk.index.references(name) if not is_test(p.path)]
     mentions.sort(key=lambda p: (p.path != first, p.path not in files, p.path not in homes))
-    await _open([place.path for place in mentions[:_MOST_MENTIONS]], desk)
+    await opened([place.path for place in mentions[:_MOST_MENTIONS]], desk)
     there = [
         d for d in named if d.place.path not in files or is_definition_of(files[d.place.path], d)
     ]
     uses = uses_of(name, mentions[:_MOST_MENTIONS], files)
-    lines = [files[use.place.path].lines[use.place.start - 1] for use in uses]
-    objects = {owner for line in lines for owner in objects_on(line, name)}
-    owners = {base_name(d.name.rpartition(".")[0]) for d in there}
-    heads = await _heads(objects | owners, desk)
+    heads = await heads_of(uses, name, there, desk)
     found = []
-    for use, line in zip(uses, lines, strict=True):
+    for use in uses:
         if use.within is not None:
-            meant = meant_by(line, use.within, files[use.place.path], there, heads)
+            file = files[use.place.path]
+            meant = meant_by(file.lines[use.place.start - 1], use.within, file, there, heads)
             found += [(use.within, Step(use, each, among)) for each, among in meant.items()]
     return found
-
-
-async def _open(paths: Sequence[RelPath], desk: Desk) -> None:
-    new = [path for path in unique(paths) if path not in desk.files]
-    await desk.open(new[: max(0, _MOST_OPENED - len(desk.files))])
-
-
-async def _heads(names: Collection[str], desk: Desk) -> Mapping[str, str]:
-    """How the classes of these names, in any case, begin: it says what they extend."""
-    heads: dict[str, str] = {}
-    for name in sorted(names):
-        classes = [d for d in await _programs(name, desk) if d.kind is DefinitionKind.CLASS]
-        heads[name] = " ".join(d.signature for d in classes)
-    return heads
 
 
 def _followed(first: Definition, steps: Mapping[Definition, Step]) -> Sequence[Step]:

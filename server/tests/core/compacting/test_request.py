@@ -42,7 +42,7 @@ def test_the_whole_request_reads_so() -> None:
     assert _text(request) == snapshot("""\
 === file a.py, lines 1-2
 1|import os
-|
+2|
 === file a.py, lines 9-10
 9|b = 2
 10|    | c

@@ -57,7 +57,7 @@ from tests.support import strategies as given_a
 
 A, ONE, TWO, NOW = RelPath("a.py"), ContentHash.of(b"1"), ContentHash.of(b"2"), Instant(1.0)
 HUGE = 10_000_000
-LINES = "=== file a.py (version 6b86b273), lines 1-2 of 9\n1|limit = 3\n|\n"
+LINES = "a.py:1-2\n1|limit = 3\n2|\n"
 START = PromptStart()
 
 
@@ -182,9 +182,9 @@ src/ b.py
 |remember
 === evidence found for the question just now
 |`limit` (a.py:1)
-=== file a.py (version 6b86b273), lines 1-2 of 9
+a.py:1-2
 1|limit = 3
-|
+2|
 === changed since they were shown above
 - d.py
 === question
@@ -196,9 +196,11 @@ Answer within 1500 tokens. 42 seconds are left.
 
 
 def test_what_models_are_told_is_short() -> None:
-    assert estimate(instructions()) < 600
-    assert estimate(single_instructions()) < 200
+    assert estimate(instructions()) < 400
+    assert estimate(single_instructions()) < 150
     assert len(SPECS) == 8
+    told = (f"{tool.name} {tool.description} {tool.schema}" for tool in SPECS)
+    assert sum(map(estimate, told)) < 950
 
 
 def test_a_tree_is_cut_at_the_depth_that_fits() -> None:

@@ -59,9 +59,9 @@ def test_places_are_shown_file_by_file_each_line_once_with_its_number() -> None:
     assert shown.text.splitlines() == [
         f"=== file a.py (version {SHA.hex[:8]}), lines 1-5 of 5",
         "1|# A comment.",
-        "|def save(",
-        "|    cookie,",
-        "|):",
+        "2|def save(",
+        "3|    cookie,",
+        "4|):",
         "5|    return cookie",
         f"=== file b.py (version {SHA.hex[:8]}), lines 1-1 of 2",
         "1|x = 1",

@@ -169,6 +169,29 @@ def test_a_method_of_go_calls_on_what_its_head_calls_its_object() -> None:
     assert _meant("x.run()", "Engine.Serve", "run", files) == {}
 
 
+def test_a_function_of_a_module_of_rust_is_called_by_its_name_within() -> None:
+    text = """
+        mod convert {
+            fn size(v: &str) -> u64 {
+                parse(v)
+            }
+            fn small(v: &str) -> u32 {
+                size(v)
+            }
+        }
+        impl Till {
+            fn open(&self) {
+                close();
+            }
+            fn close(&self) {
+            }
+        }
+    """
+    files = [_opened("convert.rs", text)]
+    assert _meant("size(v)", "convert.small", "size", files) == {"convert.size": 1}
+    assert _meant("close();", "Till.open", "close", files) == {}
+
+
 def test_methods_of_a_prototype_belong_to_its_class() -> None:
     text = """
         function View() {
