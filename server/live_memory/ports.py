@@ -8,6 +8,7 @@ from typing import Protocol
 from live_memory.core.companion.chat import Abilities, ModelReply, ModelRequest
 from live_memory.core.evidence.places import Candidates, Definition, Place, Terms
 from live_memory.core.hosts.events import HostReport
+from live_memory.core.looking.spotting import Mentions
 from live_memory.core.reading.comparing import Known
 from live_memory.core.reading.lookup import (
     ChangedFiles,
@@ -19,7 +20,7 @@ from live_memory.core.reading.lookup import (
     NamePattern,
     TextPattern,
 )
-from live_memory.core.reading.observation import FileRead, Observation, Skipped
+from live_memory.core.reading.observation import FileRead, ListedFile, Observation, Skipped
 from live_memory.core.saving.journal import Told
 from live_memory.core.saving.snapshot import Memory, Restored
 from live_memory.core.signals import Signal
@@ -111,6 +112,14 @@ class Sandbox(Protocol):
             InvalidRequest: the expression or glob is malformed, or takes too long to match.
             OutsideWorkspace: `under` does not lead into the workspace.
             Unavailable: no program can be started.
+        """
+        ...
+
+    async def mentions(self, texts: Sequence[str], *, among: Sequence[ListedFile]) -> Mentions:
+        """How often each of these files holds each of these texts, which are in lower case.
+
+        Upper case counts too. This tells which files to read first, and proves nothing: it knows
+        no encoding but UTF-8, and nothing is redacted.
         """
         ...
 

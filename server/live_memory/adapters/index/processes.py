@@ -1,41 +1,63 @@
-"""Definitions of a file by the best means at hand: its grammar, or the look of its lines.
+"""The processes that take files apart: each is asked one thing at a time, and bounded in all.
 
-Grammars run in a process of their own, because no text of a repository may end this one.
+Grammars run in processes of their own, because no text of a repository may end this one; and what
+else is made of a file is made there too, so that the server's own process stays free to reply.
 """
 
-import json
 import os
 import subprocess
 import sys
 import time
 import weakref
-from collections.abc import Sequence
 from contextlib import suppress
-from functools import cache
-from importlib.util import find_spec
+from queue import LifoQueue
 from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector
 from threading import Lock
 
-from live_memory.adapters.index.syntax.grammars import BY_SUFFIX
-from live_memory.core.evidence.outline import outline
-from live_memory.core.evidence.places import Definition, DefinitionKind, Place
-from live_memory.core.values import RelPath
+__all__ = ["SyntaxWorker", "SyntaxWorkers", "spare_processors"]
 
-__all__ = ["SyntaxReader", "SyntaxWorker"]
-
-_WORKER = "live_memory.adapters.index.syntax.worker"
-# Characters a line on average; more is written by a program, and takes seconds to parse.
-_WIDEST = 200
-# The longest of 3,300 files takes 40 ms; starting the worker takes 100, on a busy machine 1,000.
-_REPLY_S = 3.0
-# A repository made to be hard is read by the look of its lines after so many attempts.
-_MOST_FAILURES = 8
+_WORKER = "live_memory.adapters.index.worker"
+_MOST_WORKERS = 4
+# The longest of 3,300 files takes 40 ms to parse; starting the worker takes 100, on a busy machine
+# 1,000. A quarter of a megabyte takes 0.3 s in all.
+_REPLY_S, _REPLY_S_PER_MB = 3.0, 5.0
 _CHUNK = 65_536
 
 
+def spare_processors() -> int:
+    """How many may work beside this process, which needs one itself."""
+    if hasattr(os, "sched_getaffinity"):
+        count = len(os.sched_getaffinity(0))
+    else:
+        count = os.cpu_count() or 1
+    return max(1, min(_MOST_WORKERS, count - 1))
+
+
+class SyntaxWorkers:
+    """So many workers at most, for all workspaces; each is started when all others are busy."""
+
+    def __init__(self, most: int = 1) -> None:
+        # The last that was given back comes first, so that the others end when they are not needed.
+        self._free: LifoQueue[SyntaxWorker] = LifoQueue()
+        for _ in range(most):
+            self._free.put(SyntaxWorker())
+
+    def exchange(self, request: bytes) -> bytes:
+        """Send a line to a worker and receive one, once there is a free one.
+
+        Raises:
+            OSError: there is no reply: a worker cannot be started, ended, or takes too long.
+        """
+        worker = self._free.get()
+        try:
+            return worker.exchange(request)
+        finally:
+            self._free.put(worker)
+
+
 class SyntaxWorker:
-    """The process that parses, for all workspaces: started when a file needs it, ended when none
-    does, and when nobody holds this any more.
+    """One process: started when a file needs it, ended when none does, and when nobody holds this
+    any more.
     """
 
     def __init__(self) -> None:
@@ -70,7 +92,7 @@ class SyntaxWorker:
     def _reply(self, request: bytes) -> bytes:
         if not self._running:
             self._running.append(_start())
-        worker, give_up_at = self._running[0], time.monotonic() + _REPLY_S
+        worker, give_up_at = self._running[0], time.monotonic() + _patience(request)
         assert worker.stdin is not None
         assert worker.stdout is not None
         source, sink = worker.stdout.fileno(), worker.stdin.fileno()
@@ -92,33 +114,6 @@ class SyntaxWorker:
                     raise BrokenPipeError
                 reply += piece
         return bytes(reply)
-
-
-class SyntaxReader:
-    """Reads the files of one workspace, which may be made to be hard."""
-
-    def __init__(self, worker: SyntaxWorker) -> None:
-        self._worker = worker
-        self._failures = 0
-
-    def definitions_in(self, path: RelPath, lines: Sequence[str]) -> tuple[Definition, ...]:
-        """Every definition of a file, in order."""
-        wheel = BY_SUFFIX.get(path.suffix)
-        is_written = sum(map(len, lines)) <= _WIDEST * len(lines)
-        if wheel is None or not is_written or not _is_there(wheel.module):
-            return outline(path, lines)
-        return self._parsed(path, lines) or outline(path, lines)
-
-    def _parsed(self, path: RelPath, lines: Sequence[str]) -> tuple[Definition, ...] | None:
-        if self._failures >= _MOST_FAILURES:
-            return None
-        request = json.dumps([path.text, "\n".join(lines)]).encode() + b"\n"
-        try:
-            reply = json.loads(self._worker.exchange(request))
-            return None if reply is None else tuple(_definition(path, row) for row in reply)
-        except (OSError, ValueError, TypeError):
-            self._failures += 1
-            return None
 
 
 def _end(running: "list[subprocess.Popen[bytes]]") -> None:
@@ -150,18 +145,6 @@ def _start() -> "subprocess.Popen[bytes]":
     return worker
 
 
-@cache
-def _is_there(module: str) -> bool:
-    return find_spec("tree_sitter") is not None and find_spec(module) is not None
-
-
-def _definition(path: RelPath, row: Sequence[object]) -> Definition:
-    """What the worker told, which is data.
-
-    Raises:
-        TypeError, ValueError: it is no definition.
-    """
-    name, kind, start, end, signature = row
-    if not (isinstance(start, int) and isinstance(end, int) and 1 <= start <= end):
-        raise ValueError(row)
-    return Definition(str(name), DefinitionKind(str(kind)), Place(path, start, end), str(signature))
+def _patience(request: bytes) -> float:
+    """Seconds in which a worker that is well has replied."""
+    return _REPLY_S + _REPLY_S_PER_MB * len(request) / 1_000_000
