@@ -30,14 +30,11 @@ __all__ = ["IndexState", "Indexer", "takes_long"]
 
 # Files a batch: small enough to answer a question from a half-built index and to lose little when
 # cancelled, large enough that a transaction a batch costs nothing.
-_BATCH, _BATCH_BYTES = 200, 2_000_000
-# Batches under way: two are taken apart while a third is read or written. More would only wait for
-# the interpreter, and hold memory.
-_AT_ONCE = 3
+_BATCH, _BATCH_BYTES = 100, 1_000_000
 # What a pass takes in within a second; a question waits for no more.
 _SOON, _SOON_BYTES = 150, 1_500_000
 # Questions that come one upon the other may hold the pass up for so long before each batch.
-_GIVE_WAY_S = 2.0
+_GIVE_WAY_S = 5.0
 # How often an index that is not kept is tried on disk again (S46: whole again within 10 s).
 _RETRY_S = 5.0
 # So many signatures are compared in ten milliseconds, the first time; later in one.
@@ -71,8 +68,11 @@ class Indexer:
         signals: SignalSink,
         redactor: Redactor,
         max_file_bytes: int,
+        at_once: int = 2,
     ) -> None:
+        """`at_once` batches are under way: while some are taken apart, one is read or written."""
         self._workspace = workspace
+        self._at_once = at_once
         self._redactor = redactor
         self._sandbox = sandbox
         self.index = index
@@ -87,8 +87,8 @@ class Indexer:
         self.state = IndexState()
         self.signatures: Mapping[RelPath, StatSignature] = {}
         self._before = Comparison()
-        # When the last listing of a pass began, and what it gave.
-        self._listed: tuple[float, Listing] | None = None
+        # When the last listing of a pass began, and what was not known of it.
+        self._compared_at, self._last = -math.inf, Comparison()
         self._takes_long = anyio.Event()
         # What questions took in while a pass runs.
         self._taken: dict[RelPath, StatSignature] = {}
@@ -120,7 +120,7 @@ class Indexer:
 
     def begin(self) -> None:
         """Make the first pass before anybody asks."""
-        if self._listed is None:
+        if self._compared_at == -math.inf:
             self._wanted.set()
 
     async def caught_up_soon(self) -> bool:
@@ -139,16 +139,14 @@ class Indexer:
         return done.is_set()
 
     async def compared_since(self, moment: float) -> Comparison:
-        """What the index does not know of a listing that began at this moment or later.
+        """What the index did not know of a listing that began at this moment or later.
 
         Raises:
             LiveMemoryError: the workspace cannot be listed.
         """
-        if self._listed is not None and self._listed[0] >= moment:
-            listing = self._listed[1]
-        else:
-            listing = await self._sandbox.list()
-        return await self._compared(listing, await self.index.known())
+        if self._compared_at >= moment:
+            return self._last
+        return await self._compared(await self._sandbox.list(), await self.index.known())
 
     async def take_in(self, files: Sequence[ListedFile]) -> None:
         """Take in these files now, whatever a pass is at.
@@ -156,7 +154,9 @@ class Indexer:
         Raises:
             StoreUnavailable: the index cannot be written.
         """
-        await self._take_in(files, self.index)
+        known = await self.index.known()
+        new = [file for file in files if known.get(file.path) != file.signature]
+        await self._take_in(new, self.index)
         self._taken |= {file.path: file.signature for file in files}
 
     async def _once_somewhere(self) -> None:
@@ -201,8 +201,8 @@ class Indexer:
         started = anyio.current_time()
         self._taken = {}
         listing = await self._sandbox.list()
-        self._listed = started, listing
         found = await self._compared(listing, await index.known())
+        self._compared_at, self._last = started, found
         self.signatures = found.signatures
         self.state = IndexState(found.files, len(found.changed), listing.is_cut)
         if found.is_settled:
@@ -226,13 +226,15 @@ class Indexer:
 
     async def _take_in_all(self, files: Sequence[ListedFile], index: EvidenceIndex) -> int:
         """Take in batches, some at a time; gives how many there were."""
-        batches, count = portions(files, most=_BATCH, most_bytes=_BATCH_BYTES), 0
+        is_long, count = takes_long(files), 0
+        batches = portions(files, most=_BATCH, most_bytes=_BATCH_BYTES)
         problems: list[LiveMemoryError] = []
 
         async def take() -> None:
             nonlocal count
             for batch in batches:
-                await self.right_of_way.given(at_most_s=_GIVE_WAY_S)
+                if is_long:
+                    await self.right_of_way.given(at_most_s=_GIVE_WAY_S)
                 left = [f for f in batch if self._taken.get(f.path) != f.signature]
                 try:
                     await self._take_in(left, index)
@@ -243,7 +245,7 @@ class Indexer:
                 self.state = replace(self.state, waiting=self.state.waiting - len(batch))
 
         async with anyio.create_task_group() as tasks:
-            for _ in range(_AT_ONCE):
+            for _ in range(self._at_once):
                 tasks.start_soon(take)
         if problems:
             raise problems[0]

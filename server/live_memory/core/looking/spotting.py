@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from live_memory.core.evidence.question import is_plain, joined_forms, terms_of
+from live_memory.core.evidence.shapes import is_code
 from live_memory.core.evidence.words import identifiers, is_compound, stem, unique, words_of
 from live_memory.core.reading.observation import ListedFile
 from live_memory.core.values import RelPath
@@ -22,8 +23,11 @@ _SHORTEST = 3
 _EVERYWHERE = 0.25
 # A name in a path says as much as a file full of it.
 _IN_PATH = 8
-_SATURATION = 1.2
+# As BM25 has it: what is said often in a short file is what the file is about.
+_SATURATION, _BY_LENGTH = 1.2, 0.75
 _NEARLY = 0.5
+# Manuals say all words of a question, often in ten languages, and seldom what the code does.
+_PROSE = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,22 +56,23 @@ def telling(texts: Sequence[str], sample: Mentions, *, size: int) -> Sequence[st
 def best_first(
     files: Sequence[ListedFile], texts: Sequence[str], found: Mentions
 ) -> Mapping[ListedFile, float]:
-    """What the files that hold any of these texts are worth, in them or in their paths."""
-    held = {file: _with_path(file.path, found.counts.get(file.path, {}), texts) for file in files}
+    """The files that hold any of these texts, or are called so, with what they are worth."""
+    held = {file: counts for file in files if (counts := _held(file.path, texts, found))}
     spread = Counter(text for counts in held.values() for text in counts)
     worth = {text: math.log(1 + len(files) / spread[text]) for text in spread}
-    scores = {
-        file: sum(worth[text] * n / (n + _SATURATION) for text, n in counts.items())
-        for file, counts in held.items()
-        if counts
-    }
+    usual = sum(file.signature.size for file in files) / len(files) if files else 1
+    scores = {}
+    for file, counts in held.items():
+        enough = _SATURATION * (1 - _BY_LENGTH + _BY_LENGTH * file.signature.size / (usual or 1))
+        score = sum(worth[text] * n / (n + enough) for text, n in counts.items())
+        scores[file] = score if is_code(file.path) else _PROSE * score
     return dict(sorted(scores.items(), key=lambda pair: -pair[1]))
 
 
 def leading(
     files: Iterable[ListedFile], texts: Sequence[str], found: Mentions
 ) -> Sequence[ListedFile]:
-    """For each text the first of these files that holds it, so that none of them is denied."""
+    """For each text the first of these files that holds it, so that none is denied."""
     first: dict[str, ListedFile] = {}
     for file in files:
         for text in found.counts.get(file.path, ()):
@@ -96,7 +101,8 @@ def _text(word: str) -> str:
     return stem(lower).removesuffix("i")
 
 
-def _with_path(path: RelPath, counts: Mapping[str, int], texts: Sequence[str]) -> Mapping[str, int]:
-    lower = path.text.lower()
+def _held(path: RelPath, texts: Sequence[str], found: Mentions) -> Mapping[str, int]:
+    """How often a file holds each text; a name in its path counts too."""
+    lower, counts = path.text.lower(), found.counts.get(path, {})
     named = {text: counts.get(text, 0) + _IN_PATH for text in texts if text in lower}
-    return {**counts, **named}
+    return {**counts, **named} if named else counts

@@ -16,9 +16,9 @@ from live_memory.ports import Sandbox
 
 __all__ = ["FirstLook", "first_look"]
 
-# What is taken in at once, in files and bytes: 0.3 s of work on a free processor. An answer shows
-# ten files, and what they use.
-_MOST_FILES, _MOST_BYTES = 40, 600_000
+# What is taken in at once, in files and bytes: 0.3 s of work on a free processor, and a second if
+# they are large. An answer shows ten files, and what they use.
+_MOST_FILES, _MOST_BYTES = 40, 1_200_000
 # Where there are more files, words that stand everywhere are found by a sample first, and what
 # is worked out of them takes 10 ms and more.
 _MANY, _SAMPLE = 2_000, 200
@@ -61,9 +61,9 @@ async def first_look(
     Raises:
         LiveMemoryError: the workspace cannot be listed, or the index cannot be written.
     """
-    if await indexer.caught_up_soon():
-        return None
     with indexer.right_of_way.taken():
+        if await indexer.caught_up_soon():
+            return None
         rest = await indexer.compared_since(asked_at)
         if not takes_long(rest.changed):
             await indexer.take_in(rest.changed)
@@ -92,7 +92,8 @@ async def _spotted(question: str, files: Sequence[ListedFile], sandbox: Sandbox)
         sample = files[:: len(files) // _SAMPLE]
         found = await sandbox.mentions(texts, among=sample)
         rare = telling(texts, found, size=len(sample))
-        first = leading(sample, [text for text in texts if text not in rare], found)
+        small_first = sorted(sample, key=lambda file: file.signature.size)
+        first = leading(small_first, [text for text in texts if text not in rare], found)
         texts = rare
     found = await sandbox.mentions(texts, among=files)
     work = partial(best_first, files, texts, found)
