@@ -17,6 +17,7 @@ from bench.scores import Place
 __all__ = ["Answer", "Server", "ServerFailed", "ask_http", "existing", "running"]
 
 _START_S, _STOP_S = 30.0, 20.0
+_LONGEST_INDEX_S = 1_800.0
 # Starts are timed too.
 _LOOK_EVERY_S = 0.005
 # A first question on a large repository waits for its index.
@@ -95,6 +96,16 @@ class Server:
         found = self.json("GET", f"/v1/timeline?cwd={quote(str(tree))}")
         entries = None if found is None else found.get("entries")
         return entries if isinstance(entries, list) else None
+
+    def until_indexed(self, tree: Path) -> float:
+        """Wait for the index that a first question began; gives the seconds it took."""
+        began = time.perf_counter()
+        target = f"/stats?cwd={quote(str(tree))}"
+        while (self.json("GET", target) or {}).get("files_waiting"):
+            if time.perf_counter() - began > _LONGEST_INDEX_S:
+                break
+            time.sleep(_LOOK_EVERY_S)
+        return time.perf_counter() - began
 
     def notify(self, events: Sequence[Mapping[str, object]]) -> bool:
         """Send hook payloads; whether the server takes such."""
