@@ -10,7 +10,7 @@ import sys
 import time
 import weakref
 from contextlib import suppress
-from queue import LifoQueue
+from queue import PriorityQueue
 from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector
 from threading import Lock
 
@@ -22,6 +22,9 @@ _MOST_WORKERS = 4
 # 1,000. A quarter of a megabyte takes 0.3 s in all.
 _REPLY_S, _REPLY_S_PER_MB = 3.0, 5.0
 _CHUNK = 65_536
+# Seconds without a request after which a worker ends: one is there for the next edit, the others
+# are for building an index, and each holds 40 to 90 MB.
+_IDLE_S, _OTHERS_IDLE_S = 60.0, 2.0
 
 
 def spare_processors() -> int:
@@ -37,10 +40,10 @@ class SyntaxWorkers:
     """So many workers at most, for all workspaces; each is started when all others are busy."""
 
     def __init__(self, most: int = 1) -> None:
-        # The last that was given back comes first, so that the others end when they are not needed.
-        self._free: LifoQueue[SyntaxWorker] = LifoQueue()
-        for _ in range(most):
-            self._free.put(SyntaxWorker())
+        # The first that is free is taken, so that the others rest when they are not needed.
+        self._free: PriorityQueue[tuple[int, SyntaxWorker]] = PriorityQueue()
+        for number in range(most):
+            self._free.put((number, SyntaxWorker(idle_s=_OTHERS_IDLE_S if number else _IDLE_S)))
 
     def exchange(self, request: bytes) -> bytes:
         """Send a line to a worker and receive one, once there is a free one.
@@ -48,11 +51,11 @@ class SyntaxWorkers:
         Raises:
             OSError: there is no reply: a worker cannot be started, ended, or takes too long.
         """
-        worker = self._free.get()
+        number, worker = self._free.get()
         try:
             return worker.exchange(request)
         finally:
-            self._free.put(worker)
+            self._free.put((number, worker))
 
 
 class SyntaxWorker:
@@ -60,7 +63,8 @@ class SyntaxWorker:
     any more.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, idle_s: float) -> None:
+        self._idle_s = idle_s
         self._running: list[subprocess.Popen[bytes]] = []  # one at most
         self._turn = Lock()
         weakref.finalize(self, _end, self._running)
@@ -91,7 +95,7 @@ class SyntaxWorker:
 
     def _reply(self, request: bytes) -> bytes:
         if not self._running:
-            self._running.append(_start())
+            self._running.append(_start(self._idle_s))
         worker, give_up_at = self._running[0], time.monotonic() + _patience(request)
         assert worker.stdin is not None
         assert worker.stdout is not None
@@ -129,10 +133,10 @@ def _end(running: "list[subprocess.Popen[bytes]]") -> None:
         worker.wait()
 
 
-def _start() -> "subprocess.Popen[bytes]":
+def _start(idle_s: float) -> "subprocess.Popen[bytes]":
     kept = {name: os.environ[name] for name in ("PYTHONPATH", "SYSTEMROOT") if name in os.environ}
     worker = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-        [sys.executable, "-P", "-m", _WORKER],
+        [sys.executable, "-P", "-m", _WORKER, str(idle_s)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -20,7 +20,6 @@ from live_memory.core.values import RelPath
 
 __all__ = ["main"]
 
-_IDLE_S = 60.0
 _MEMORY_BYTES = 1024 * 1024 * 1024
 
 
@@ -38,10 +37,10 @@ class _Reader:
         return found or outline(path, lines)
 
 
-def main(asked: BinaryIO, told_to: BinaryIO) -> None:
+def main(asked: BinaryIO, told_to: BinaryIO, *, idle_s: float) -> None:
     """Reply to `[path, lines, whether it has a grammar]` with what the file is made of."""
     _limit()
-    while select.select([asked], [], [], _IDLE_S)[0]:
+    while select.select([asked], [], [], idle_s)[0]:
         request = asked.readline()
         if not request:
             return
@@ -62,4 +61,4 @@ def _limit() -> None:
 
 if __name__ == "__main__":
     # There is never more than one request on the way, so nothing waits in a buffer unseen.
-    main(sys.stdin.buffer, sys.stdout.buffer)
+    main(sys.stdin.buffer, sys.stdout.buffer, idle_s=float(sys.argv[1]))

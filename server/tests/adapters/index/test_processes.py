@@ -72,7 +72,7 @@ def test_as_many_run_as_are_asked_at_once_and_no_more() -> None:
 
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(take_apart, range(4)))
-    free = [workers._free.get_nowait() for _ in range(2)]
+    free = [workers._free.get_nowait()[1] for _ in range(2)]
     assert workers._free.empty()
     assert sum(len(worker._running) for worker in free) in (1, 2)
 
@@ -86,7 +86,7 @@ def test_all_of_them_end_with_the_server_however_it_ends() -> None:
         "from live_memory.adapters.index.processes import SyntaxWorkers\n"
         "from tests.support.observing import observed\n"
         "workers = SyntaxWorkers(2)\n"
-        "both = [workers._free.get(), workers._free.get()]\n"
+        "both = [workers._free.get()[1], workers._free.get()[1]]\n"
         "for one in both: Digester(one).digest(observed('a.py', 'x = 1'))\n"
         "print(*(one._running[0].pid for one in both), flush=True)\n"
         "sys.stdin.read()\n"
@@ -105,6 +105,18 @@ def test_all_of_them_end_with_the_server_however_it_ends() -> None:
         server.communicate()
         assert len(ends) == 2
         assert all(select.select([end], [], [], 10)[0] for end in ends)
+
+
+def test_one_caller_needs_one_process_and_one_that_is_not_needed_ends_soon() -> None:
+    workers = SyntaxWorkers(2)
+    for _ in range(3):
+        Digester(workers).digest(observed("a.py", _CODE))
+    (_, first), (_, other) = workers._free.get(), workers._free.get()
+    assert len(first._running) == 1
+    assert not other._running
+    Digester(other).digest(observed("a.py", _CODE))
+    other._running[0].wait(20)
+    assert first._running[0].poll() is None
 
 
 def test_the_machine_keeps_a_processor_for_the_server() -> None:

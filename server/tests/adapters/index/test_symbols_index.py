@@ -563,7 +563,7 @@ def test_a_text_made_to_be_hard_costs_no_more_than_itself(syntax: Digester, why:
 
 
 def test_a_worker_that_was_killed_is_replaced_unnoticed() -> None:
-    worker = SyntaxWorker()
+    worker = SyntaxWorker(idle_s=60)
     reader = Digester(worker)
     text = "\nmod m { fn f() {} }\n"
     first = _found(reader, "b.rs", text)
@@ -575,7 +575,7 @@ def test_a_worker_that_was_killed_is_replaced_unnoticed() -> None:
 
 
 def test_a_worker_ends_with_the_one_who_holds_it() -> None:
-    worker = SyntaxWorker()
+    worker = SyntaxWorker(idle_s=60)
     Digester(worker).digest(observed("b.rs", "fn f() {}"))
     (process,) = worker._running
     del worker
@@ -584,7 +584,7 @@ def test_a_worker_ends_with_the_one_who_holds_it() -> None:
 
 def test_a_worker_that_never_works_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    worker = SyntaxWorker()
+    worker = SyntaxWorker(idle_s=60)
     reader = Digester(worker)
     seen = observed("b.rs", "fn f() {}")
     for _ in range(20):
