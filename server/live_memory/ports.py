@@ -78,14 +78,12 @@ class Sandbox(Protocol):
 
     async def is_same_root(self) -> bool:
         """Whether the root is still the folder that was opened."""
-        ...
 
     async def list(self) -> Listing:
         """Regular files that git's ignore rules keep, with their signatures; no links followed.
 
         Submodules and nested repositories are workspaces of their own and left out.
         """
-        ...
 
     async def read(self, names: Sequence[str], *, max_bytes: int) -> Sequence[FileRead | Skipped]:
         """Open, hash and read the head of each name; one outcome a name, in the same order.
@@ -93,14 +91,12 @@ class Sandbox(Protocol):
         The signature was taken before the first byte, so a file that changes meanwhile has
         another signature afterwards. Missing and outside look the same.
         """
-        ...
 
     async def locate(self, paths: Sequence[str]) -> Sequence[RelPath | None]:
         """The name of each absolute path below the root; nothing for what lies elsewhere.
 
         Links on the way to a file's folder are followed; the file need not exist.
         """
-        ...
 
     async def search(self, pattern: TextPattern) -> Matches:
         """Find lines in text files that `list` gives, or in the one file that `under` names.
@@ -113,15 +109,12 @@ class Sandbox(Protocol):
             OutsideWorkspace: `under` does not lead into the workspace.
             Unavailable: no program can be started.
         """
-        ...
 
     async def mentions(self, texts: Sequence[str], *, among: Sequence[ListedFile]) -> Mentions:
-        """How often each of these files holds each of these texts, which are in lower case.
+        """How often each of these files holds each of these lower-case texts, in any case.
 
-        Upper case counts too. This tells which files to read first, and proves nothing: it knows
-        no encoding but UTF-8, and nothing is redacted.
+        It tells what to read first and proves nothing: UTF-8 alone is known, nothing is redacted.
         """
-        ...
 
     async def find(self, pattern: NamePattern) -> Sequence[RelPath]:
         """Find names of regular files, in path order.
@@ -129,7 +122,6 @@ class Sandbox(Protocol):
         Raises:
             InvalidRequest: the glob is malformed.
         """
-        ...
 
     async def history(self, query: LogQuery | CommitSearch | ChangedFiles) -> History:
         """Read git's history without the repository's own configuration.
@@ -138,11 +130,9 @@ class Sandbox(Protocol):
             InvalidRequest: a revision is unknown.
             OutsideWorkspace: a path does not lead into the workspace.
         """
-        ...
 
     async def aclose(self) -> None:
         """Let go of descriptors and private folders."""
-        ...
 
 
 class EvidenceIndex(Protocol):
