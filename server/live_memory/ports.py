@@ -8,6 +8,7 @@ from typing import Protocol
 from live_memory.core.companion.chat import Abilities, ModelReply, ModelRequest
 from live_memory.core.evidence.places import Candidates, Definition, Place, Terms
 from live_memory.core.hosts.events import HostReport
+from live_memory.core.looking.spotting import Mentions
 from live_memory.core.reading.comparing import Known
 from live_memory.core.reading.lookup import (
     ChangedFiles,
@@ -20,7 +21,7 @@ from live_memory.core.reading.lookup import (
     Omitted,
     TextPattern,
 )
-from live_memory.core.reading.observation import FileRead, Observation, Skipped
+from live_memory.core.reading.observation import FileRead, ListedFile, Observation, Skipped
 from live_memory.core.saving.journal import Told
 from live_memory.core.saving.snapshot import Memory, Restored
 from live_memory.core.signals import Signal
@@ -81,7 +82,6 @@ class Sandbox(Protocol):
 
     async def list(self) -> Listing:
         """Regular files that git's ignore rules keep, with their signatures; no links followed."""
-        ...
 
     async def omitted(self, listing: Listing) -> Sequence[Omitted]:
         """What the last listing leaves out that no rule ignores, and repositories below."""
@@ -91,14 +91,12 @@ class Sandbox(Protocol):
 
         The signature was taken before the first byte. Missing and outside look the same.
         """
-        ...
 
     async def locate(self, paths: Sequence[str]) -> Sequence[RelPath | None]:
         """The name of each absolute path below the root; nothing for what lies elsewhere.
 
         Links on the way to a file's folder are followed; the file need not exist.
         """
-        ...
 
     async def search(self, pattern: TextPattern) -> Matches:
         """Find lines in text files that `list` gives, or in the one file that `under` names.
@@ -111,7 +109,12 @@ class Sandbox(Protocol):
             OutsideWorkspace: `under` does not lead into the workspace.
             Unavailable: no program can be started.
         """
-        ...
+
+    async def mentions(self, texts: Sequence[str], *, among: Sequence[ListedFile]) -> Mentions:
+        """How often each of these files holds each of these lower-case texts, in any case.
+
+        It tells what to read first and proves nothing: UTF-8 alone is known, nothing is redacted.
+        """
 
     async def find(self, pattern: NamePattern) -> Sequence[RelPath]:
         """Find names of regular files, in path order.
@@ -119,7 +122,6 @@ class Sandbox(Protocol):
         Raises:
             InvalidRequest: the glob is malformed.
         """
-        ...
 
     async def history(self, query: LogQuery | CommitSearch | ChangedFiles) -> History:
         """Read git's history without the repository's own configuration.
@@ -128,7 +130,6 @@ class Sandbox(Protocol):
             InvalidRequest: a revision is unknown.
             OutsideWorkspace: a path does not lead into the workspace.
         """
-        ...
 
     async def aclose(self) -> None:
         """Let go of descriptors and private folders."""

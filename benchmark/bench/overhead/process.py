@@ -30,7 +30,9 @@ def processor_s(server: Server) -> float | None:
 
 
 def _children(pid: int) -> list[int]:
-    return [int(one) for one in _read(f"/proc/{pid}/task/{pid}/children").split()]
+    """What any of its threads started."""
+    threads = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(one) for thread in threads for one in _read(str(thread)).split()]
 
 
 def _read(file: str) -> str:

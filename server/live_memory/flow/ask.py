@@ -7,7 +7,7 @@ Whatever goes wrong on the way, the caller gets something true before the deadli
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import anyio
@@ -25,6 +25,8 @@ from live_memory.flow.companion.kept import kept_answer
 from live_memory.flow.companion.recalling import with_what_is_known
 from live_memory.flow.companion.reply import Consultation
 from live_memory.flow.evidence.desk import Desk
+from live_memory.flow.indexing import IndexState
+from live_memory.flow.looking.first_look import FirstLook, first_look
 from live_memory.flow.models.lending import Companion
 from live_memory.flow.progress import Progress
 from live_memory.flow.workspace import Workspace
@@ -64,18 +66,20 @@ async def ask(
     )
     with anyio.move_on_at(deadline + _LATE_S):
         async with memory.turns.turn(give_up_at=deadline - _TO_ANSWER_S) as is_our_turn:
-            changed, notice = await _bring_up_to_date(memory, deadline - _TO_ANSWER_S, progress)
+            disk = await _bring_up_to_date(
+                memory, question, give_up_at=deadline - _TO_ANSWER_S, progress=progress
+            )
             await progress("looking for evidence")
             # A model's kept answers stand while the same is found, whatever was edited beside it.
             edited = None if companion else edited_lately(memory.window, question.asked_at)
             desk = Desk(memory.indexer.shelf, memory.index)
             answer = await _from_evidence(memory, question, desk, edited or frozenset())
-            if notice is not None and not answer.citations:
+            if disk.notice is not None and not answer.citations:
                 answer = _nothing("Nothing was found in the part of this workspace that is known.")
-            answer = replace(answer, notice=notice)
+            answer = replace(answer, notice=disk.notice)
             if companion is not None and is_our_turn:
                 # What was found in half an index is no reason to give an answer again.
-                made = recipe(companion.model.abilities.model) if notice is None else ""
+                made = recipe(companion.model.abilities.model) if disk.is_whole else ""
                 kept = await kept_answer(memory, question, recipe=made, evidence=answer)
                 consultation = Consultation(
                     memory,
@@ -83,7 +87,7 @@ async def ask(
                     companion=companion,
                     desk=desk,
                     evidence=answer,
-                    changed=changed,
+                    changed=disk.changed,
                     recipe=made,
                     deadline=deadline,
                     progress=progress,
@@ -114,10 +118,20 @@ async def _from_evidence(
         return _nothing(f"The evidence could not be read: {problem}")
 
 
+@dataclass(frozen=True, slots=True)
+class _Disk:
+    """What changed on disk, what of it the index leaves out, and whether that is nothing."""
+
+    changed: Sequence[RelPath]
+    notice: str | None
+    is_whole: bool
+
+
 async def _bring_up_to_date(
-    memory: Workspace, give_up_at: float, progress: Progress
-) -> tuple[Sequence[RelPath], str | None]:
-    """Make view and index equal to the disk; gives what changed, and what is left out."""
+    memory: Workspace, question: Question, *, give_up_at: float, progress: Progress
+) -> _Disk:
+    """Make view and index equal to the disk, as far as the question needs."""
+    asked_at, look, problem = anyio.current_time(), None, None
     await progress("checking which files changed")
     with anyio.move_on_at(give_up_at) as waiting:
         async with anyio.create_task_group() as tasks:
@@ -125,21 +139,37 @@ async def _bring_up_to_date(
             # What the host announced and still rests belongs to this question's view.
             with anyio.move_on_after(_TO_LEARN_S):
                 await memory.ingestor.caught_up()
-            await memory.indexer.caught_up()
+            try:
+                look = await first_look(
+                    question.text,
+                    indexer=memory.indexer,
+                    sandbox=memory.sandbox,
+                    asked_at=asked_at,
+                )
+            except LiveMemoryError as why:
+                problem = str(why)
             tasks.cancel_scope.cancel()
-    signatures = memory.indexer.signatures
+    signatures = look.signatures if look else memory.indexer.signatures
     changed = await memory.freshness.restore(
         lambda: memory.window, signatures, record=memory.record
     )
-    state = memory.indexer.state
-    if state.problem:
-        return changed, f"The workspace could not be read again: {state.problem}"
-    if waiting.cancelled_caught:
+    notice = _left_out(memory.indexer.state, look, problem, is_late=waiting.cancelled_caught)
+    return _Disk(changed, notice, is_whole=look is None and notice is None)
+
+
+def _left_out(
+    state: IndexState, look: FirstLook | None, problem: str | None, *, is_late: bool
+) -> str | None:
+    """What whoever asks must know of what was not looked at."""
+    problem = problem or state.problem
+    if problem:
+        return f"The workspace could not be read again: {problem}"
+    if is_late:
         known = state.files - state.waiting
-        return changed, f"The first look is not done: {known} of {state.files} files are known."
+        return f"The first look is not done: {known} of {state.files} files are known."
     if state.is_cut:
-        return changed, f"This workspace is very large: its first {state.files} files are known."
-    return changed, None
+        return f"This workspace is very large: its first {state.files} files are known."
+    return look.notice if look else None
 
 
 async def _tell(memory: Workspace, progress: Progress) -> None:

@@ -1,18 +1,20 @@
 """Keeps the evidence index equal to the files on disk: one pass at a time, asked for by questions.
 
 A pass lists the workspace, compares signatures with what the index knows, and reads, redacts and
-indexes only what differs. A pass that fails or is cancelled keeps the batches that are in.
+indexes only what differs. A pass that fails or is cancelled keeps the batches that are in. A
+question that cannot wait for a long pass takes in what it is about itself, and the pass gives way.
 """
 
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import anyio
 import anyio.to_thread
 
 from live_memory.core.errors import LiveMemoryError, StoreUnavailable
+from live_memory.core.looking.portions import portions
 from live_memory.core.reading.admission import observe
 from live_memory.core.reading.comparing import Comparison, Known, compare
 from live_memory.core.reading.lookup import Listing
@@ -21,13 +23,18 @@ from live_memory.core.reading.redaction import Redactor
 from live_memory.core.signals import IndexRefreshed
 from live_memory.core.values import RelPath, StatSignature, WorkspaceKey
 from live_memory.flow.evidence.desk import Shelf
+from live_memory.flow.turns import RightOfWay
 from live_memory.ports import EvidenceIndex, Sandbox, SignalSink
 
-__all__ = ["IndexState", "Indexer"]
+__all__ = ["IndexState", "Indexer", "takes_long"]
 
 # Files a batch: small enough to answer a question from a half-built index and to lose little when
 # cancelled, large enough that a transaction a batch costs nothing.
-_BATCH = 100
+_BATCH, _BATCH_BYTES = 100, 1_000_000
+# What a pass takes in within a second; a question waits for no more.
+_SOON, _SOON_BYTES = 150, 1_500_000
+# Questions that come one upon the other may hold the pass up for so long before each batch.
+_GIVE_WAY_S = 5.0
 # How often an index that is not kept is tried on disk again (S46: whole again within 10 s).
 _RETRY_S = 5.0
 # So many signatures are compared in ten milliseconds, the first time; later in one.
@@ -61,8 +68,11 @@ class Indexer:
         signals: SignalSink,
         redactor: Redactor,
         max_file_bytes: int,
+        at_once: int = 2,
     ) -> None:
+        """`at_once` batches are under way: while some are taken apart, one is read or written."""
         self._workspace = workspace
+        self._at_once = at_once
         self._redactor = redactor
         self._sandbox = sandbox
         self.index = index
@@ -77,6 +87,12 @@ class Indexer:
         self.state = IndexState()
         self.signatures: Mapping[RelPath, StatSignature] = {}
         self._before = Comparison()
+        # When the last listing of a pass began, and what was not known of it.
+        self._compared_at, self._last = -math.inf, Comparison()
+        self._takes_long = anyio.Event()
+        # What questions took in while a pass runs.
+        self._taken: dict[RelPath, StatSignature] = {}
+        self.right_of_way = RightOfWay()
 
     async def run(self) -> None:
         """Make a pass whenever somebody waits for one, until cancelled."""
@@ -101,6 +117,48 @@ class Indexer:
         self._wanted.set()
         await done.wait()
         return self.state
+
+    def begin(self) -> None:
+        """Make the first pass before anybody asks."""
+        if self._compared_at == -math.inf:
+            self._wanted.set()
+
+    async def caught_up_soon(self) -> bool:
+        """Wait for a pass that began after this call, unless one turns out to take long."""
+        done = self._next_pass_done
+        self._wanted.set()
+        async with anyio.create_task_group() as tasks:
+
+            async def give_up() -> None:
+                await self._takes_long.wait()
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(give_up)
+            await done.wait()
+            tasks.cancel_scope.cancel()
+        return done.is_set()
+
+    async def compared_since(self, moment: float) -> Comparison:
+        """What the index did not know of a listing that began at this moment or later.
+
+        Raises:
+            LiveMemoryError: the workspace cannot be listed.
+        """
+        if self._compared_at >= moment:
+            return self._last
+        listing = self.shelf.listed = await self._sandbox.list()
+        return await self._compared(listing, await self.index.known())
+
+    async def take_in(self, files: Sequence[ListedFile]) -> None:
+        """Take in these files now, whatever a pass is at.
+
+        Raises:
+            StoreUnavailable: the index cannot be written.
+        """
+        known = await self.index.known()
+        new = [file for file in files if known.get(file.path) != file.signature]
+        await self._take_in(new, self.index)
+        self._taken |= {file.path: file.signature for file in files}
 
     async def _once_somewhere(self) -> None:
         """Make a pass; an index that cannot be written is replaced by one that is not kept."""
@@ -142,22 +200,23 @@ class Indexer:
 
     async def _bring_up_to_date(self, index: EvidenceIndex) -> None:
         started = anyio.current_time()
+        self._taken = {}
         listing = self.shelf.listed = await self._sandbox.list()
         found = await self._compared(listing, await index.known())
+        self._compared_at, self._last = started, found
         self.signatures = found.signatures
-        waiting = len(found.changed)
-        self.state = IndexState(found.files, waiting, listing.is_cut)
+        self.state = IndexState(found.files, len(found.changed), listing.is_cut)
         if found.is_settled:
             self._before = found
             return
-        updates = -(-waiting // _BATCH)
         if found.gone:
-            updates += 1
             await index.update((), textless={}, gone=found.gone)
-        for start in range(0, len(found.changed), _BATCH):
-            await self._take_in(found.changed[start : start + _BATCH], index)
-            waiting = max(0, waiting - _BATCH)
-            self.state = IndexState(found.files, waiting, listing.is_cut)
+        if takes_long(found.changed):
+            self._takes_long.set()
+        try:
+            updates = await self._take_in_all(found.changed, index) + bool(found.gone)
+        finally:
+            self._takes_long = anyio.Event()
         known = await index.known()
         self._before = await self._off_the_loop(
             len(found.changed), partial(found.settled, known, updates=updates)
@@ -165,6 +224,33 @@ class Indexer:
         elapsed_s = anyio.current_time() - started
         sizes = found.files, len(found.changed), len(found.gone)
         self._signals.emit(IndexRefreshed(self._workspace, *sizes, elapsed_s))
+
+    async def _take_in_all(self, files: Sequence[ListedFile], index: EvidenceIndex) -> int:
+        """Take in batches, some at a time; gives how many there were."""
+        is_long, count = takes_long(files), 0
+        batches = portions(files, most=_BATCH, most_bytes=_BATCH_BYTES)
+        problems: list[LiveMemoryError] = []
+
+        async def take() -> None:
+            nonlocal count
+            for batch in batches:
+                if is_long:
+                    await self.right_of_way.given(at_most_s=_GIVE_WAY_S)
+                left = [f for f in batch if self._taken.get(f.path) != f.signature]
+                try:
+                    await self._take_in(left, index)
+                except LiveMemoryError as problem:
+                    problems.append(problem)
+                    tasks.cancel_scope.cancel()
+                count += 1
+                self.state = replace(self.state, waiting=self.state.waiting - len(batch))
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(self._at_once):
+                tasks.start_soon(take)
+        if problems:
+            raise problems[0]
+        return count
 
     async def _compared(self, listing: Listing, known: Known) -> Comparison:
         """Compare every signature."""
@@ -184,6 +270,11 @@ class Indexer:
             _sorted_out, files, reads, self._redactor
         )
         await index.update(observed, textless=textless, gone=())
+
+
+def takes_long(files: Sequence[ListedFile]) -> bool:
+    """Whether it is more than a second's work to take in these files."""
+    return len(files) > _SOON or sum(file.signature.size for file in files) > _SOON_BYTES
 
 
 def _sorted_out(

@@ -36,6 +36,7 @@ class Surroundings:
     max_file_bytes: int
     max_context_tokens: int
     watcher: Watcher | None = None
+    updates_at_once: int = 2
 
     def freshness(self, *, index: Callable[[], EvidenceIndex]) -> Freshness:
         """What compares memory with the disk."""
@@ -51,6 +52,7 @@ class Surroundings:
             signals=self.signals,
             redactor=self.redactor,
             max_file_bytes=self.max_file_bytes,
+            at_once=self.updates_at_once,
         )
 
     def ingestor(

@@ -1,13 +1,13 @@
 """Questions of one workspace take turns: so many at a time, so many waiting, the rest refused."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 import anyio
 
 from live_memory.core.errors import Busy
 
-__all__ = ["Turns"]
+__all__ = ["RightOfWay", "Turns"]
 
 
 class Turns:
@@ -40,3 +40,28 @@ class Turns:
             yield True
         finally:
             self._room.release()
+
+
+class RightOfWay:
+    """What somebody waits for goes before what goes on behind."""
+
+    def __init__(self) -> None:
+        self._holders, self._is_free = 0, anyio.Event()
+
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        """Have the others wait."""
+        self._holders += 1
+        try:
+            yield
+        finally:
+            self._holders -= 1
+            if not self._holders:
+                self._is_free.set()
+                self._is_free = anyio.Event()
+
+    async def given(self, *, at_most_s: float) -> None:
+        """Wait until nobody has it, or for so long."""
+        with anyio.move_on_after(at_most_s):
+            while self._holders:
+                await self._is_free.wait()

@@ -181,6 +181,8 @@ class Workspace:
         Raises:
             StoreUnavailable: it does not; it is known all the same.
         """
+        # A session begins: by its first question the index may be there.
+        self.indexer.begin()
         self.ingestor.offer(subjects, events=events)
         # Looking at a new name takes 0.1 ms: a batch of them would hold up everyone else.
         if len(subjects) > _FEW_NAMES:

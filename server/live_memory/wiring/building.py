@@ -16,8 +16,8 @@ from live_memory.adapters.hosts.claude_code import ClaudeCode
 from live_memory.adapters.hosts.spool import DiskSpool
 from live_memory.adapters.hosts.unheard import Unheard
 from live_memory.adapters.index.in_memory import in_memory_index
+from live_memory.adapters.index.processes import SyntaxWorkers, spare_processors
 from live_memory.adapters.index.sqlite import SqliteIndex
-from live_memory.adapters.index.syntax.reader import SyntaxWorker
 from live_memory.adapters.sandbox.roots import DiskWorkspaces, RootMode
 from live_memory.adapters.sandbox.runner import Runner, find_programs
 from live_memory.adapters.sandbox.worktrees import GitWorktrees
@@ -77,7 +77,7 @@ class _Opener:
         self._store = store
         self._signals = signals
         self._redactor = redactor
-        self._parsing = SyntaxWorker()
+        self._parsing = SyntaxWorkers(spare_processors())
 
     async def __call__(self, identity: WorkspaceIdentity) -> Workspace:
         """Open the root and its index.
@@ -104,6 +104,7 @@ class _Opener:
             max_file_bytes=self._settings.max_file_bytes,
             max_context_tokens=self._settings.max_context_tokens,
             watcher=DiskWatcher(identity.root) if self._settings.watch else None,
+            updates_at_once=1 + spare_processors(),
         )
         limits = self._settings.max_parallel_questions, self._settings.max_queue
         memory = Workspace(identity, given, turns=Turns(at_once=limits[0], queue=limits[1]))
@@ -112,7 +113,7 @@ class _Opener:
         return memory
 
 
-async def _index_in(folder: Path, parsing: SyntaxWorker) -> SqliteIndex:
+async def _index_in(folder: Path, parsing: SyntaxWorkers) -> SqliteIndex:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as problem:

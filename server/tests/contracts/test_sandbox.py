@@ -472,3 +472,27 @@ async def test_a_repository_without_commits_has_an_empty_history(open_world: Ope
     sandbox = await open_world({"a.py": b"1"}, [])
     assert (await sandbox.history(LogQuery())).commits == ()
     assert (await sandbox.history(ChangedFiles())).changed == (("?", "a.py"),)
+
+
+async def test_mentions_tell_which_files_hold_which_texts_how_often(
+    open_world: OpenWorld, way: Way
+) -> None:
+    sandbox = await open_world(
+        {
+            "a.py": b"Retry = retry_limit(RETRY)\n",
+            "b space.py": b"nothing\n",
+            "d/c.py": b"limit\n\n\nlimit\n",
+            "left.py": b"retry\n",
+        }
+    )
+    among = [file for file in (await sandbox.list()).files if file.path.text != "left.py"]
+    found = await sandbox.mentions(["retry", "retry_limit", "limit"], among=among)
+    if way is Way.NO_RG:
+        assert found.is_cut
+        return
+    assert not found.is_cut
+    assert found.counts == {
+        RelPath("a.py"): {"retry": 3, "retry_limit": 1, "limit": 1},
+        RelPath("d/c.py"): {"limit": 2},
+    }
+    assert await sandbox.mentions([], among=among) == await sandbox.mentions(["no"], among=[])

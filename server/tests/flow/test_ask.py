@@ -61,7 +61,7 @@ class SlowSandbox(InMemorySandbox):
     """A disk that takes its time: for listing, and for each batch of reads."""
 
     def __init__(self, *, list_s: float = 0, read_s: float = 0, files: int = 1_000) -> None:
-        super().__init__({f"f{n:04}.py": b"x = 1\n" for n in range(files)})
+        super().__init__({f"f{n:04}.py": b"RETRY_LIMIT = 1\n" for n in range(files)})
         self._list_s, self._read_s = list_s, read_s
 
     async def list(self) -> Listing:

@@ -2,15 +2,33 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
-from live_memory.adapters.index.syntax.reader import SyntaxReader
 from live_memory.core.evidence.places import Definition
 from live_memory.core.evidence.shapes import is_code
 from live_memory.core.evidence.units import Unit, cut, weigh
 from live_memory.core.evidence.uses import names_used
 from live_memory.core.reading.observation import Observation
+from live_memory.core.values import RelPath
 
-__all__ = ["Digest", "digest"]
+__all__ = ["Digest", "Parts", "Syntax", "digest", "taken_apart"]
+
+
+class Syntax(Protocol):
+    """Knows what a file defines."""
+
+    def definitions_in(self, path: RelPath, lines: Sequence[str]) -> tuple[Definition, ...]:
+        """Every definition of a file, in order."""
+        ...
+
+
+class Parts(NamedTuple):
+    """What a file is made of; `words` has one count of words for each unit."""
+
+    definitions: Sequence[Definition]
+    units: Sequence[Unit]
+    words: Sequence[Mapping[str, int]]
+    uses: Sequence[tuple[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +42,16 @@ class Digest:
     uses: Sequence[tuple[str, int]]
 
 
-def digest(observation: Observation, syntax: SyntaxReader) -> Digest:
+def digest(observation: Observation, syntax: Syntax) -> Digest:
     """Take a file apart."""
-    path, lines = observation.path, observation.lines
+    return Digest(observation, *taken_apart(observation.path, observation.lines, syntax))
+
+
+def taken_apart(path: RelPath, lines: Sequence[str], syntax: Syntax) -> Parts:
+    """What these lines are made of."""
     definitions = syntax.definitions_in(path, lines)
     units = cut(path, lines, definitions)
-    return Digest(
-        observation=observation,
+    return Parts(
         definitions=definitions,
         units=units,
         words=[weigh(path, lines, unit) for unit in units],

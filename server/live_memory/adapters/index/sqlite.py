@@ -17,10 +17,10 @@ from live_memory.adapters.index.database import (
     open_memory,
     remove,
 )
-from live_memory.adapters.index.digest import digest
+from live_memory.adapters.index.digesting import Digester, Worker
+from live_memory.adapters.index.processes import SyntaxWorkers
 from live_memory.adapters.index.reading import Holdings, holdings
 from live_memory.adapters.index.searching import Scored, rank, score
-from live_memory.adapters.index.syntax.reader import SyntaxReader, SyntaxWorker
 from live_memory.adapters.index.writing import write
 from live_memory.core.errors import StoreUnavailable
 from live_memory.core.evidence.places import Candidates, Definition, Place, Terms
@@ -42,7 +42,7 @@ class SqliteIndex:
     """One writer and one reader, so that searching goes on while an update runs."""
 
     def __init__(
-        self, file: Path | None, reader: Connection, writer: Connection, parsing: SyntaxWorker
+        self, file: Path | None, reader: Connection, writer: Connection, parsing: Worker
     ) -> None:
         self._file = file
         self._reader, self._writer = reader, writer
@@ -52,10 +52,10 @@ class SqliteIndex:
         self._scored: Scored | None = None
         self._spared = 0
         self._repair = Lock()
-        self._syntax = SyntaxReader(parsing)
+        self._digester = Digester(parsing)
 
     @classmethod
-    async def open(cls, folder: Path, *, parsing: SyntaxWorker | None = None) -> Self:
+    async def open(cls, folder: Path, *, parsing: Worker | None = None) -> Self:
         """Open the index in a folder that exists; a file that cannot be read is built anew.
 
         Raises:
@@ -63,13 +63,13 @@ class SqliteIndex:
         """
         file = folder / _FILE
         opened = await anyio.to_thread.run_sync(_open_twice, file)
-        return cls(file, *opened, parsing or SyntaxWorker())
+        return cls(file, *opened, parsing or SyntaxWorkers())
 
     @classmethod
-    def in_memory(cls, *, parsing: SyntaxWorker | None = None) -> Self:
+    def in_memory(cls, *, parsing: Worker | None = None) -> Self:
         """An index that ends with the process."""
         connection = open_memory()
-        return cls(None, connection, connection, parsing or SyntaxWorker())
+        return cls(None, connection, connection, parsing or SyntaxWorkers())
 
     async def known(self) -> Known:
         """Every file that was offered, also those that gave no text, as it was then."""
@@ -111,10 +111,12 @@ class SqliteIndex:
         """Take in new versions, remember files without text, drop what is gone; all or nothing."""
 
         def apply() -> None:
-            digests = [digest(observation, self._syntax) for observation in observed]
+            digests = [self._digester.digest(observation) for observation in observed]
             with self._writer.transaction() as db:
                 write(db, digests, textless, gone)
-            self._updates += 1
+            # Only now: who reads meanwhile must not take what it has for newer than it is.
+            with self._repair:
+                self._updates += 1
 
         await self._repairing(apply)
 

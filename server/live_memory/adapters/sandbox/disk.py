@@ -16,6 +16,7 @@ from live_memory.adapters.sandbox.opener import OpenedFile, Opening, SafeRoot
 from live_memory.adapters.sandbox.runner import Programs, Runner
 from live_memory.adapters.sandbox.search import Searcher, searchable
 from live_memory.core.errors import InvalidRequest, OutsideWorkspace
+from live_memory.core.looking.spotting import Mentions
 from live_memory.core.reading.globs import compile_glob
 from live_memory.core.reading.hiding import Hiding
 from live_memory.core.reading.lookup import (
@@ -123,6 +124,10 @@ class DiskSandbox:
         else:
             names = searchable((await self.list()).files, below=place, is_named=is_named)
         return await self._searcher.search(names, expression, limit=limit)
+
+    async def mentions(self, texts: Sequence[str], *, among: Sequence[ListedFile]) -> Mentions:
+        """How often each of these files holds each of these texts."""
+        return await self._searcher.mentions(texts, [file.path for file in among])
 
     async def find(self, pattern: NamePattern) -> Sequence[RelPath]:
         """Find names of regular files, in path order.

@@ -14,6 +14,7 @@ from live_memory.adapters.sandbox.matcher import matching_lines
 from live_memory.adapters.sandbox.opener import is_git_data
 from live_memory.adapters.sandbox.search import searchable, text_of
 from live_memory.core.errors import InvalidRequest, OutsideWorkspace
+from live_memory.core.looking.spotting import Mentions
 from live_memory.core.reading.globs import compile_glob
 from live_memory.core.reading.lookup import (
     LARGEST_SEARCHED,
@@ -114,6 +115,15 @@ class InMemorySandbox:
         limit = bounded(pattern.limit, MOST_MATCHES)
         matches = [Match(texts[number].path, line, excerpt) for number, line, excerpt in rows]
         return Matches(tuple(matches[:limit]), is_cut=len(matches) > limit)
+
+    async def mentions(self, texts: Sequence[str], *, among: Sequence[ListedFile]) -> Mentions:
+        found = {}
+        for path in (file.path for file in among if file.path in self._files):
+            data = self._files[path][0].decode("utf-8", "replace").lower()
+            counts = {text: data.count(text) for text in texts if text in data}
+            if counts:
+                found[path] = counts
+        return Mentions(found)
 
     async def find(self, pattern: NamePattern) -> Sequence[RelPath]:
         is_named = compile_glob(pattern.glob)

@@ -6,31 +6,33 @@ or without ripgrep, so both give the same result and a file swapped for a link g
 
 import json
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from anyio import create_task_group
+from anyio import create_task_group, move_on_after, to_thread
 
 from live_memory.adapters.sandbox import matcher
 from live_memory.adapters.sandbox.dialect import Expression
 from live_memory.adapters.sandbox.runner import Command, Programs, Ran, Runner
 from live_memory.core.errors import InvalidRequest, Unavailable
+from live_memory.core.looking.spotting import Mentions
 from live_memory.core.reading.lookup import LARGEST_SEARCHED, Match, Matches
 from live_memory.core.reading.names import SEARCHED, refusal_of_name
-from live_memory.core.reading.observation import (
-    FileRead,
-    ListedFile,
-    Skipped,
-)
+from live_memory.core.reading.observation import FileRead, ListedFile, Skipped
 from live_memory.core.reading.text import decode, lines_of
 from live_memory.core.values import RelPath
 
-__all__ = ["SearchedText", "Searcher", "searchable", "text_of"]
+__all__ = ["SearchedText", "Searcher", "counted", "searchable", "text_of"]
 
 # A caller waits at most 5 s for a search (acceptance S24); what is not searched by then is cut.
 _SEARCH_S, _NARROW_S, _MATCH_S = 3.0, 2.0, 2.0
+# A question on a workspace that is not known yet is answered within 5 s, also of 100,000 files.
+_MENTIONS_S = 2.5
 # Linux allows 2 MiB of arguments and environment, macOS 1 MiB.
 _ARGUMENT_BYTES = 512 * 1024
+# Every name once, or some matches in each of many files.
+_MOST_OUTPUT = 8 * _ARGUMENT_BYTES
 # Enough text for the limit in most searches, little enough to hold; a batch takes 0.1 s.
 _BATCH_BYTES, _BATCH_FILES, _READ_AT_ONCE = 8 * 1024 * 1024, 512, 64
 # A row of the matcher's reply: JSON writes a character in at most 12 bytes.
@@ -93,6 +95,40 @@ class Searcher:
                 return Matches(tuple(matches[:limit]), is_cut=True)
         return Matches(tuple(matches))
 
+    async def mentions(self, texts: Sequence[str], names: Sequence[RelPath]) -> Mentions:
+        """How often each of these files holds each of these texts, as ripgrep finds them."""
+        if self._programs.rg is None or not texts or not names:
+            return Mentions({}, is_cut=self._programs.rg is None and bool(names))
+        batches, done = list(_by_argument_size(names)), 0
+        counts: dict[RelPath, Counter[str]] = {}
+
+        async def look(batch: list[RelPath]) -> None:
+            nonlocal done
+            ran = await self._counting(batch, texts)
+            counts.update(await to_thread.run_sync(counted, ran.out, texts))
+            done += ran.code in (0, 1)
+
+        with move_on_after(_MENTIONS_S):
+            async with create_task_group() as tasks:
+                for batch in batches:
+                    tasks.start_soon(look, batch)
+        return Mentions(counts, is_cut=done < len(batches))
+
+    async def _counting(self, names: Sequence[RelPath], texts: Sequence[str]) -> Ran:
+        options = ("--no-config", "--no-messages", "--color=never", "--only-matching", "--heading")
+        reading = (
+            "--null",
+            "--text",
+            "--no-ignore",
+            "--hidden",
+            "--ignore-case",
+            "--no-line-number",
+        )
+        # Of texts that begin alike the first is found.
+        longest_first = sorted(texts, key=len, reverse=True)
+        patterns = (f"--regexp={text}" for text in longest_first)
+        return await self._started((*options, *reading, "--fixed-strings", *patterns), names)
+
     async def _narrowed(
         self, names: Sequence[RelPath], expression: Expression
     ) -> Sequence[RelPath]:
@@ -119,17 +155,20 @@ class Searcher:
         return kept
 
     async def _ripgrep(self, names: Sequence[RelPath], expression: Expression) -> Ran:
-        assert self._programs.rg is not None
         options = ("--no-config", "--no-messages", "--color=never", "--files-with-matches")
         reading = ("--null", "--text", "--no-ignore", "--hidden", "--case-sensitive")
-        pattern = ("-e", expression.bytes_superset, "--")
+        pattern = ("-e", expression.bytes_superset)
+        return await self._started((*options, *reading, *pattern), names)
+
+    async def _started(self, options: Sequence[str], names: Sequence[RelPath]) -> Ran:
+        assert self._programs.rg is not None
         return await self._runner.run(
             Command(
-                (self._programs.rg, *options, *reading, *pattern, *(f"./{name}" for name in names)),
+                (self._programs.rg, *options, "--", *(f"./{name}" for name in names)),
                 cwd=self._root,
                 env={"LANG": "C.UTF-8", "HOME": "/nonexistent"},
                 timeout_s=_NARROW_S,
-                max_output=2 * _ARGUMENT_BYTES,
+                max_output=_MOST_OUTPUT,
             )
         )
 
@@ -184,6 +223,21 @@ def text_of(read: FileRead | Skipped) -> SearchedText | None:
         return None
     lines = lines_of(decoded.text)
     return SearchedText(read.path, "\n".join(lines).encode()) if lines else None
+
+
+def counted(out: bytes, texts: Sequence[str]) -> dict[RelPath, Counter[str]]:
+    """What ripgrep said: under each name what was found, a match a line."""
+    inner = {text: [other for other in texts if other in text] for text in texts}
+    found: dict[RelPath, Counter[str]] = {}
+    for block in out.split(b"\n\n"):
+        name, _, rest = block.partition(b"\0")
+        counts: Counter[str] = Counter()
+        for match, count in Counter(rest.decode("utf-8", "replace").lower().split("\n")).items():
+            for text in inner.get(match, ()):
+                counts[text] += count
+        if counts:
+            found[RelPath(name.decode("utf-8", "surrogateescape").removeprefix("./"))] = counts
+    return found
 
 
 def _argument(name: RelPath) -> bytes:

@@ -105,7 +105,9 @@ def _fresh(listing: Listing, before: Comparison) -> Sequence[ListedFile]:
 
 def _whole(listing: Listing, known: Known) -> Comparison:
     files = [file for file in listing.files if refusal_of_name(file.path) is None]
+    signatures = {file.path: file.signature for file in listing.files}
+    if not known:
+        return Comparison(listing, known, signatures, len(files), files)
     changed = [file for file in files if known.get(file.path) != file.signature]
     gone = frozenset(known.keys() - {file.path for file in files})
-    signatures = {file.path: file.signature for file in listing.files}
     return Comparison(listing, known, signatures, len(files), changed, gone)

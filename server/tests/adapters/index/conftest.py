@@ -2,9 +2,10 @@
 
 import pytest
 
-from live_memory.adapters.index.syntax.reader import SyntaxReader, SyntaxWorker
+from live_memory.adapters.index.digesting import Digester
+from live_memory.adapters.index.processes import SyntaxWorkers
 
 
 @pytest.fixture(scope="module")
-def syntax() -> SyntaxReader:
-    return SyntaxReader(SyntaxWorker())
+def syntax() -> Digester:
+    return Digester(SyntaxWorkers())

@@ -9,10 +9,11 @@ from textwrap import dedent
 
 import pytest
 
-from live_memory.adapters.index.syntax import reader as reader_module
-from live_memory.adapters.index.syntax.reader import SyntaxReader, SyntaxWorker
+from live_memory.adapters.index import digesting
+from live_memory.adapters.index.digesting import Digester
+from live_memory.adapters.index.processes import SyntaxWorker, SyntaxWorkers
 from live_memory.core.evidence.outline import outline
-from live_memory.core.values import RelPath
+from tests.support.observing import observed
 
 BY_LOOK = ("a.py", "a.js", "a.ts", "a.tsx", "a.go", "a.rs", "a.rb", "a.php", "a.kt", "a.swift")
 # What only a grammar tells: functions that are values, and arguments.
@@ -498,16 +499,16 @@ SAMPLES = {
 @pytest.fixture
 def no_grammars(monkeypatch: pytest.MonkeyPatch) -> None:
     """The package without its extra `syntax`."""
-    monkeypatch.setattr(reader_module, "_is_there", lambda _module: False)
+    monkeypatch.setattr(digesting, "_is_there", lambda _module: False)
 
 
-def _found(syntax: SyntaxReader, name: str, text: str) -> list[str]:
-    found = syntax.definitions_in(RelPath(name), dedent(text).split("\n"))
+def _found(syntax: Digester, name: str, text: str) -> list[str]:
+    found = syntax.digest(observed(name, dedent(text))).definitions
     return [f"{d.kind} {d.name} {d.place.start}-{d.place.end}" for d in found]
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_a_grammar_finds_every_definition_with_its_owner(syntax: SyntaxReader, name: str) -> None:
+def test_a_grammar_finds_every_definition_with_its_owner(syntax: Digester, name: str) -> None:
     text, expected = SAMPLES[name]
     assert _found(syntax, name, text) == expected
 
@@ -515,7 +516,7 @@ def test_a_grammar_finds_every_definition_with_its_owner(syntax: SyntaxReader, n
 @pytest.mark.usefixtures("no_grammars")
 @pytest.mark.parametrize("name", BY_LOOK)
 def test_without_grammars_the_look_of_lines_finds_functions_and_classes(
-    syntax: SyntaxReader, name: str
+    syntax: Digester, name: str
 ) -> None:
     text, expected = SAMPLES[name]
     wanted = {row.split()[1].rpartition(".")[2] for row in expected if row.startswith("function")}
@@ -523,20 +524,20 @@ def test_without_grammars_the_look_of_lines_finds_functions_and_classes(
     assert wanted - NOT_BY_LOOK <= names
 
 
-def test_broken_code_still_has_the_definitions_around_the_break(syntax: SyntaxReader) -> None:
+def test_broken_code_still_has_the_definitions_around_the_break(syntax: Digester) -> None:
     text = "\ndef good():\n    pass\n\ndef bad(:\n  )(\n\ndef fine():\n    pass\n"
     assert "function good 2-3" in _found(syntax, "a.py", text)
 
 
-def test_text_that_cannot_be_code_has_none(syntax: SyntaxReader) -> None:
+def test_text_that_cannot_be_code_has_none(syntax: Digester) -> None:
     assert _found(syntax, "a.py", "\ufffd" * 50) == []
     assert _found(syntax, "a.go", "") == []
 
 
-def test_names_nest_no_deeper_than_people_do(syntax: SyntaxReader) -> None:
+def test_names_nest_no_deeper_than_people_do(syntax: Digester) -> None:
     deep = "\n".join(f"{' ' * at}class A:" for at in range(60)) + f"\n{' ' * 60}x = 1\n"
     for name in ("a.py", "a.unknown"):
-        found = syntax.definitions_in(RelPath(name), deep.split("\n"))
+        found = syntax.digest(observed(name, deep)).definitions
         assert len(found) >= 60
         assert max(d.name.count(".") for d in found) <= 8
 
@@ -550,10 +551,10 @@ HARD = {
 
 
 @pytest.mark.parametrize("why", HARD)
-def test_a_text_made_to_be_hard_costs_no_more_than_itself(syntax: SyntaxReader, why: str) -> None:
+def test_a_text_made_to_be_hard_costs_no_more_than_itself(syntax: Digester, why: str) -> None:
     """Without a process of its own each of these ends the server or fills the machine."""
     name, text = HARD[why]
-    found = syntax.definitions_in(RelPath(name), text.split("\n"))
+    found = syntax.digest(observed(name, text)).definitions
     assert all(definition.name.count(".") <= 8 for definition in found)
     assert _found(syntax, "b.rs", "\nmod m { fn f() {} }\n") == [
         "class m 2-2",
@@ -562,8 +563,8 @@ def test_a_text_made_to_be_hard_costs_no_more_than_itself(syntax: SyntaxReader, 
 
 
 def test_a_worker_that_was_killed_is_replaced_unnoticed() -> None:
-    worker = SyntaxWorker()
-    reader = SyntaxReader(worker)
+    worker = SyntaxWorker(idle_s=60)
+    reader = Digester(worker)
     text = "\nmod m { fn f() {} }\n"
     first = _found(reader, "b.rs", text)
     (process,) = worker._running
@@ -574,8 +575,8 @@ def test_a_worker_that_was_killed_is_replaced_unnoticed() -> None:
 
 
 def test_a_worker_ends_with_the_one_who_holds_it() -> None:
-    worker = SyntaxWorker()
-    SyntaxReader(worker).definitions_in(RelPath("b.rs"), ["fn f() {}"])
+    worker = SyntaxWorker(idle_s=60)
+    Digester(worker).digest(observed("b.rs", "fn f() {}"))
     (process,) = worker._running
     del worker
     assert process.returncode is not None
@@ -583,11 +584,11 @@ def test_a_worker_ends_with_the_one_who_holds_it() -> None:
 
 def test_a_worker_that_never_works_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    worker = SyntaxWorker()
-    reader = SyntaxReader(worker)
-    path, lines = RelPath("b.rs"), ["fn f() {}"]
+    worker = SyntaxWorker(idle_s=60)
+    reader = Digester(worker)
+    seen = observed("b.rs", "fn f() {}")
     for _ in range(20):
-        assert reader.definitions_in(path, lines) == outline(path, lines)
+        assert reader.digest(seen).definitions == outline(seen.path, seen.lines)
     assert reader._failures == 8
     assert not worker._running
 
@@ -608,5 +609,5 @@ def test_a_server_with_many_open_files_still_parses(tmp_path: Path) -> None:
         for _ in range(1_100):
             held.enter_context((tmp_path / "file").open("w"))
         text = "\nmod m { fn f() {} }\n"
-        found = _found(SyntaxReader(SyntaxWorker()), "b.rs", text)
+        found = _found(Digester(SyntaxWorkers()), "b.rs", text)
     assert found == ["class m 2-2", "method m.f 2-2"]

@@ -1,0 +1,128 @@
+"""Files taken apart by the workers, or here where no worker can.
+
+What a worker is told and what it tells is one line of JSON each.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.util import find_spec
+from typing import Protocol
+
+from live_memory.adapters.index.digest import Digest, Parts, digest
+from live_memory.adapters.index.syntax.grammars import BY_SUFFIX
+from live_memory.core.evidence.outline import outline
+from live_memory.core.evidence.places import Definition, DefinitionKind, Place
+from live_memory.core.evidence.units import Unit
+from live_memory.core.reading.observation import Observation
+from live_memory.core.values import RelPath
+
+__all__ = ["Digester", "Worker", "told"]
+
+# Characters a line on average; more is written by a program, and takes seconds to parse.
+_WIDEST = 200
+# A repository made to be hard is read by the look of its lines after so many attempts.
+_MOST_FAILURES = 8
+
+
+class Worker(Protocol):
+    """Replies to one line with one."""
+
+    def exchange(self, request: bytes) -> bytes:
+        """Send a line and receive one.
+
+        Raises:
+            OSError: there is no reply.
+        """
+        ...
+
+
+class Digester:
+    """Takes apart the files of one workspace, which may be made to be hard."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+        self._failures = 0
+
+    def digest(self, observation: Observation) -> Digest:
+        """Take a file apart; one that no worker can is read by the look of its lines."""
+        if self._failures < _MOST_FAILURES:
+            request = [observation.path.text, observation.lines, _has_grammar(observation)]
+            try:
+                reply = self._worker.exchange(json.dumps(request).encode() + b"\n")
+                return Digest(observation, *_parts(observation.path, json.loads(reply)))
+            except (OSError, ValueError, TypeError, LookupError):
+                self._failures += 1
+        return digest(observation, _ByLook())
+
+
+class _ByLook:
+    """Definitions without a grammar."""
+
+    def definitions_in(self, path: RelPath, lines: Sequence[str]) -> tuple[Definition, ...]:
+        return outline(path, lines)
+
+
+def _has_grammar(observation: Observation) -> bool:
+    wheel, lines = BY_SUFFIX.get(observation.path.suffix), observation.lines
+    is_written = sum(map(len, lines)) <= _WIDEST * len(lines)
+    return wheel is not None and is_written and _is_there(wheel.module)
+
+
+@cache
+def _is_there(module: str) -> bool:
+    return find_spec("tree_sitter") is not None and find_spec(module) is not None
+
+
+def told(parts: Parts) -> Sequence[object]:
+    """What a worker tells of a file."""
+    at = {id(definition): number for number, definition in enumerate(parts.definitions)}
+    rows = [
+        (each.name, each.kind, each.place.start, each.place.end, each.signature)
+        for each in parts.definitions
+    ]
+    units = [
+        (unit.start, unit.end, at.get(id(unit.definition)), unit.traits) for unit in parts.units
+    ]
+    return rows, units, parts.words, parts.uses
+
+
+def _parts(path: RelPath, told: Sequence[Sequence[Sequence[object]]]) -> Parts:
+    """What a worker told, which is data.
+
+    Raises:
+        LookupError, TypeError, ValueError: these are no parts of a file.
+    """
+    rows, units, words, uses = told
+    definitions = [_definition(path, row) for row in rows]
+    return Parts(
+        definitions,
+        [_unit(row, definitions) for row in units],
+        [_counts(row) for row in words],
+        [(str(name), _number(line)) for name, line in uses],
+    )
+
+
+def _definition(path: RelPath, row: Sequence[object]) -> Definition:
+    name, kind, start, end, signature = row
+    place = Place(path, _number(start), _number(end, least=_number(start)))
+    return Definition(str(name), DefinitionKind(str(kind)), place, str(signature))
+
+
+def _unit(row: Sequence[object], definitions: Sequence[Definition]) -> Unit:
+    start, end, at, traits = row
+    owner = None if at is None else definitions[_number(at, least=0)]
+    last = _number(end, least=_number(start))
+    return Unit(_number(start), last, owner, _number(traits, least=0))
+
+
+def _counts(row: object) -> Mapping[str, int]:
+    if not isinstance(row, dict):
+        raise TypeError(row)
+    return row
+
+
+def _number(value: object, *, least: int = 1) -> int:
+    if not isinstance(value, int) or value < least:
+        raise ValueError(value)
+    return value

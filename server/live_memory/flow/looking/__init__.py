@@ -1,0 +1,1 @@
+"""What a question finds for itself where the index is not built yet."""

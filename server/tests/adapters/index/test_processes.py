@@ -1,0 +1,123 @@
+"""The processes that take files apart: several at a time, none left behind."""
+
+import os
+import select
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from threading import Barrier
+
+import pytest
+
+from live_memory.adapters.index.digest import digest
+from live_memory.adapters.index.digesting import Digester
+from live_memory.adapters.index.processes import SyntaxWorkers, spare_processors
+from live_memory.core.evidence.outline import outline
+from tests.support.observing import observed
+
+_CODE = "import os\n\n\nclass A:\n    def save(self):\n        return os.sep\n"
+
+
+class _ByLook:
+    definitions_in = staticmethod(outline)
+
+
+@pytest.mark.parametrize("name", ["a.py", "notes.md", "a.unknown", "größe.py"])
+def test_a_worker_takes_a_file_apart_as_it_would_be_here(name: str) -> None:
+    seen = observed(name, _CODE)
+    told, here = Digester(SyntaxWorkers()).digest(seen), digest(seen, _ByLook())
+    assert [d.name for d in told.definitions] == [d.name for d in here.definitions]
+    assert [(u.start, u.end) for u in told.units] == [(u.start, u.end) for u in here.units]
+    assert [u.definition and u.definition.name for u in told.units] == [
+        u.definition and u.definition.name for u in here.units
+    ]
+    assert told.words == here.words
+    assert told.uses == list(here.uses)
+
+
+class _Liar:
+    """A worker that replies with something else."""
+
+    def __init__(self, reply: bytes) -> None:
+        self._reply = reply
+
+    def exchange(self, request: bytes) -> bytes:
+        return self._reply
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        b"",
+        b"null",
+        b"[[], [], [3], []]",
+        b'[[["a", "function", 0, 1, ""]], [], [], []]',
+        b"[[], [[1, 2, 5]], [{}], []]",
+    ],
+)
+def test_what_a_worker_tells_is_looked_at_before_it_is_believed(reply: bytes) -> None:
+    seen = observed("a.py", _CODE)
+    assert Digester(_Liar(reply)).digest(seen) == digest(seen, _ByLook())
+
+
+def test_as_many_run_as_are_asked_at_once_and_no_more() -> None:
+    workers, together = SyntaxWorkers(2), Barrier(4)
+    digester = Digester(workers)
+
+    def take_apart(number: int) -> None:
+        together.wait(10)
+        for _ in range(20):
+            digester.digest(observed(f"f{number}.py", _CODE))
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(take_apart, range(4)))
+    free = [workers._free.get_nowait()[1] for _ in range(2)]
+    assert workers._free.empty()
+    assert sum(len(worker._running) for worker in free) in (1, 2)
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="only Linux tells of strangers' ends")
+def test_all_of_them_end_with_the_server_however_it_ends() -> None:
+    """Killed at once, it can close nothing; each worker finds that nobody asks any more."""
+    program = (
+        "import sys; from threading import Thread\n"
+        "from live_memory.adapters.index.digesting import Digester\n"
+        "from live_memory.adapters.index.processes import SyntaxWorkers\n"
+        "from tests.support.observing import observed\n"
+        "workers = SyntaxWorkers(2)\n"
+        "both = [workers._free.get()[1], workers._free.get()[1]]\n"
+        "for one in both: Digester(one).digest(observed('a.py', 'x = 1'))\n"
+        "print(*(one._running[0].pid for one in both), flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    server = subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    ends: list[int] = []
+    assert server.stdout is not None
+    with ExitStack() as held:
+        for pid in server.stdout.readline().split():
+            descriptor = os.pidfd_open(int(pid))
+            held.callback(os.close, descriptor)
+            ends.append(descriptor)
+        server.kill()
+        server.communicate()
+        assert len(ends) == 2
+        assert all(select.select([end], [], [], 10)[0] for end in ends)
+
+
+def test_one_caller_needs_one_process_and_one_that_is_not_needed_ends_soon() -> None:
+    workers = SyntaxWorkers(2)
+    for _ in range(3):
+        Digester(workers).digest(observed("a.py", _CODE))
+    (_, first), (_, other) = workers._free.get(), workers._free.get()
+    assert len(first._running) == 1
+    assert not other._running
+    Digester(other).digest(observed("a.py", _CODE))
+    other._running[0].wait(20)
+    assert first._running[0].poll() is None
+
+
+def test_the_machine_keeps_a_processor_for_the_server() -> None:
+    assert 1 <= spare_processors() <= 4
