@@ -17,7 +17,6 @@ from bench.scores import Place
 __all__ = ["Answer", "Server", "ServerFailed", "ask_http", "existing", "running"]
 
 _START_S, _STOP_S = 30.0, 20.0
-_LONGEST_INDEX_S = 1_800.0
 # Starts are timed too.
 _LOOK_EVERY_S = 0.005
 # A first question on a large repository waits for its index.
