@@ -57,7 +57,7 @@ _MOST_NAMESAKES = 4
 # Callers of callers are followed so far.
 _HOPS, _MOST_WRAPPERS = 3, 6
 # What the sentences around the places take.
-_SENTENCES = 500
+_SENTENCES = 400
 _NEAREST = 3
 # What answers to like questions cited doubles the gold lines of recorded sessions at 8,000 tokens.
 _UNITS_BEFORE_PAST, _UNITS_AFTER_PAST = 2, 4
@@ -186,6 +186,8 @@ async def _uses(
         wrappers = []
         for wrapper in short[:_MOST_WRAPPERS]:
             seen.add(base_name(wrapper.name))
+            if len(await desk.definitions(base_name(wrapper.name))) > _MOST_NAMESAKES:
+                continue
             more, _ = await _uses_of(base_name(wrapper.name), (wrapper,), evidence, desk)
             indirect = in_order(more, (wrapper,))
             extra = callers(indirect, (), evidence.files, room=left) if indirect else []

@@ -24,6 +24,7 @@ class Asks:
     is_on_examples: bool = False
     is_on_history: bool = False
     is_on_build: bool = False
+    is_on_settings: bool = False
     is_on_existence: bool = False
 
 
@@ -44,6 +45,11 @@ _BUILD = _says(
     r"\b(?:builds?|built|compil\w+|ci|workflows?|pipeline|releas\w+|deploy\w*|publish\w*|packag\w+|"
     r"lint\w*|install\w*|dependenc\w+|versions?|toolchain|coverage|benchmarks?|docker|makefile|"
     r"contribut\w*|set ?up|supported|minimum)\b"
+)
+_SETTINGS = _says(
+    r"\b(?:defaults?|settings?|options?|config\w*|environment variables?|env|flags?|limits?|"
+    r"how (?:many|much|long|large)|turn(?:ed|s)? o(?:n|ff)|switch(?:ed|es)? o(?:n|ff)|"
+    r"(?:en|dis)abl(?:e|ed|es|ing))\b"
 )
 _LANGUAGES = (
     r"(?:python|ruby|rust|go|golang|node(?:\.?js)?|java|jdk|jvm|\.net|dotnet|php|perl|compilers?)"
@@ -80,5 +86,7 @@ def asks_of(question: str) -> Asks:
         is_on_examples=_EXAMPLES.search(question) is not None,
         is_on_history=_HISTORY.search(question) is not None,
         is_on_build=_BUILD.search(question) is not None,
-        is_on_existence=_EXISTENCE.search(question) is not None,
+        is_on_settings=_SETTINGS.search(question) is not None,
+        # Who asks for a default takes it that there is one.
+        is_on_existence="default" not in question and bool(_EXISTENCE.search(question)),
     )

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
+from live_memory.core.evidence.natures import Nature, nature_of
 from live_memory.core.evidence.outline import head_end
 from live_memory.core.evidence.packet import Excerpt, merged, rendered
 from live_memory.core.evidence.places import Definition, OpenedFile
@@ -23,17 +24,19 @@ _SIZES = (
     (8, 3, 12),
 )
 _SMALLEST = (5, 2, 8)
+_COPIES = (Nature.GENERATED, Nature.VENDORED, Nature.TRANSLATED)
 # Who calls a definition of so few lines is asked for as well.
 WRAPPER = 10
 
 
 def in_order(uses: Sequence[Use], defined: Sequence[Definition]) -> list[Use]:
-    """Calls of programs, those in the definition's own file first; of tests only where no other is;
-    what is only brought in where nothing is called.
+    """Calls of programs, those in the definition's own file first; of tests, of examples and of
+    what is built or copied only where there is no other; imports only where nothing is called.
     """
     homes = {definition.place.path for definition in defined}
     calls = [use for use in uses if not use.is_import] or list(uses)
-    calls = [use for use in calls if not use.is_test] or calls
+    calls = [use for use in calls if nature_of(use.place.path) not in _COPIES] or calls
+    calls = [use for use in calls if not _is_beside(use)] or calls
     return sorted(calls, key=lambda use: use.place.path not in homes)
 
 
@@ -44,30 +47,38 @@ def callers(
     *,
     room: int,
 ) -> list[Excerpt]:
-    """The uses, in their order, then the definitions, as large as there is room for all."""
-    for sizes in (*_SIZES, _SMALLEST):
-        found = _sized(uses, defined, files, sizes)
-        if sum(len(rendered(each)) + 2 for each in found) <= room:
+    """The uses, in their order, then the definitions, as large as there is room for all; what is
+    left goes to the first.
+    """
+    groups = [
+        (files[path], within, [use.place.start for use in sites])
+        for (path, within), sites in groupby(uses, key=lambda use: (use.place.path, use.within))
+    ]
+    sizes = (*_SIZES, _SMALLEST)
+    for whole, around, definition_lines in sizes:
+        found = [_caller(*group, whole=whole, around=around) for group in groups]
+        heads = [_head(definition, files, lines=definition_lines) for definition in defined]
+        left = room - sum(len(rendered(each)) + 2 for each in (*found, *heads))
+        if left >= 0:
             break
-    return found
+    for at, group in enumerate(groups):
+        for whole, around, _ in sizes:
+            larger = _caller(*group, whole=whole, around=around)
+            more = len(rendered(larger)) - len(rendered(found[at]))
+            if more <= max(0, left):
+                found[at], left = larger, left - more
+                break
+    return [*found, *heads]
 
 
-def _sized(
-    uses: Sequence[Use],
-    defined: Sequence[Definition],
-    files: Mapping[RelPath, OpenedFile],
-    sizes: tuple[int, int, int],
-) -> list[Excerpt]:
-    whole, around, definition_lines = sizes
-    found = []
-    for (path, within), sites in groupby(uses, key=lambda use: (use.place.path, use.within)):
-        lines = [use.place.start for use in sites]
-        found.append(_caller(files[path], within, lines, whole=whole, around=around))
-    for definition in defined:
-        file, first = files[definition.place.path], definition.place.start
-        last = min(definition.place.end, first + definition_lines - 1, len(file.lines))
-        found.append(Excerpt(file, ((first, last),), (definition.name,), (first, last)))
-    return found
+def _is_beside(use: Use) -> bool:
+    return use.is_test or nature_of(use.place.path) is not Nature.CODE
+
+
+def _head(definition: Definition, files: Mapping[RelPath, OpenedFile], *, lines: int) -> Excerpt:
+    file, first = files[definition.place.path], definition.place.start
+    last = min(definition.place.end, first + lines - 1, len(file.lines))
+    return Excerpt(file, ((first, last),), (definition.name,), (first, last))
 
 
 def _caller(

@@ -7,7 +7,7 @@ from functools import lru_cache
 from live_memory.core.evidence.shapes import is_code
 from live_memory.core.values import RelPath
 
-__all__ = ["Nature", "family_of", "is_aside", "is_guide", "is_test", "nature_of"]
+__all__ = ["Nature", "family_of", "is_aside", "is_guide", "is_on_settings", "is_test", "nature_of"]
 
 
 class Nature(StrEnum):
@@ -80,6 +80,10 @@ _GUIDE = _path(
 )
 # Programs beside the program: for shells, for editors, and what only declares.
 _ASIDE = _path(r"(?:^|/)(?:completions?|contrib|diagnostics?)/|\.d\.[cm]?ts$|\.in$")
+# Where what can be set is declared, with its defaults.
+_SETTINGS = _path(
+    r"default|config|option|setting|constant|flag|argument|param|(?:^|[/_.-])(?:env|cli|cmd|mode)s?(?:$|[/_.-])"
+)
 _FAMILIES = {
     **dict.fromkeys((".h", ".hpp", ".hh", ".hxx", ".cc", ".cpp", ".cxx"), ".c"),
     **dict.fromkeys((".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts"), ".js"),
@@ -134,6 +138,11 @@ def is_guide(path: RelPath) -> bool:
 def is_aside(path: RelPath) -> bool:
     """Whether a program stands beside what the project is."""
     return _ASIDE.search(path.text) is not None
+
+
+def is_on_settings(path: RelPath) -> bool:
+    """Whether a file is named for what can be set."""
+    return _SETTINGS.search(path.text) is not None
 
 
 def family_of(path: RelPath) -> str:

@@ -72,12 +72,10 @@ def nothing_found(support: Support, near: Sequence[RankedUnit]) -> str:
     return "\n".join(rows)
 
 
-def ending(places: int, support: Support, further: Sequence[RankedUnit]) -> str:
-    """How many places were checked, what of the question they hold, and what they do not."""
-    rows = []
-    if further:
-        seen = (f"{u.place.path}:{u.place.start}{_owner(u)}" for u in further[:_MOST_FURTHER])
-        rows.append(f"See also: {'; '.join(seen)}")
+def ending(places: int, support: Support, further: Sequence[RankedUnit], *, room: int) -> str:
+    """How many places were checked, what of the question they hold, and what they do not; others
+    are named as far as there is room.
+    """
     count = "1 place" if places == 1 else f"{places} places"
     said = f"{count} checked just now."
     if support.unknown:
@@ -87,7 +85,11 @@ def ending(places: int, support: Support, further: Sequence[RankedUnit]) -> str:
         said += f" Not in these places: {_listed(missing)}."
     elif not support.unknown:
         said += " They hold all telling words of the question."
-    return "\n".join([*rows, said])
+    seen = [f"{unit.place.path}:{unit.place.start}{_owner(unit)}" for unit in further]
+    seen = seen[:_MOST_FURTHER]
+    while seen and len(row := f"See also: {'; '.join(seen)}") > room - len(said):
+        seen.pop()
+    return f"{row}\n{said}" if seen else said
 
 
 def _among(step: Step) -> str:

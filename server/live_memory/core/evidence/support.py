@@ -18,8 +18,10 @@ from live_memory.core.values import RelPath
 __all__ = ["Standing", "Support", "explain", "held_by", "support"]
 
 # The share of a question, by the rarity of its telling words, that the best place must hold where
-# it asks whether there is such a thing, and where it asks for what should be there.
-_EXISTS, _THERE = 0.34, 0.12
+# it asks whether there is such a thing, where it gives a name that stands nowhere, and where it
+# asks for what should be there. Of 30 everyday questions on something absent this owns 14, and
+# denies none of 198 on something present; words alone tell no more.
+_EXISTS, _NAMED, _THERE = 0.45, 0.34, 0.12
 # A word that is worth this share of the most telling one is telling.
 _TELLING = 0.3
 
@@ -76,7 +78,8 @@ def support(
     written = [(word, frozenset(tokens(word)[:1])) for word in words]
     unknown = _unknown(words, terms, worth, count=len(weights))
     missing = [w for w, own in written if own and own <= telling and not own & everywhere]
-    least = _EXISTS if terms.asks.is_on_existence or unknown else _THERE
+    least = _NAMED if unknown else _THERE
+    least = _EXISTS if terms.asks.is_on_existence else least
     is_there = bool(held) and lead >= least
     enough = Standing.THIN if missing or unknown else Standing.ENOUGH
     return Support(
