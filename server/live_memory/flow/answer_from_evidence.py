@@ -57,7 +57,7 @@ _MOST_NAMESAKES = 4
 # Callers of callers are followed so far.
 _HOPS, _MOST_WRAPPERS = 3, 6
 # What the sentences around the places take.
-_SENTENCES = 400
+_SENTENCES = 300
 _NEAREST = 3
 # What answers to like questions cited doubles the gold lines of recorded sessions at 8,000 tokens.
 _UNITS_BEFORE_PAST, _UNITS_AFTER_PAST = 2, 4
@@ -94,7 +94,11 @@ async def answer_from_evidence(
     beyond = await look_beyond(terms, about, evidence, desk=desk)
     about = beyond.left_of(about)
     is_there = shown and about.standing is not Standing.NONE
-    composed = _packet(found, shown, about, evidence) if is_there else _nothing(evidence, about)
+    composed = (
+        _packet(found, shown, about, evidence, most=room + _SENTENCES)
+        if is_there
+        else _nothing(evidence, about)
+    )
     composed = told(composed, about, beyond)
     hashes = {path: file.sha for path, file in evidence.files.items()} | dict(beyond.hashes)
     used = sorted({citation.path for citation in composed.citations})
@@ -231,10 +235,13 @@ def _held(shown: Excerpt) -> frozenset[str]:
     return held_by(rendered(shown))
 
 
-def _packet(found: Found, shown: Sequence[Excerpt], about: Support, evidence: Evidence) -> Composed:
+def _packet(
+    found: Found, shown: Sequence[Excerpt], about: Support, evidence: Evidence, *, most: int
+) -> Composed:
     places = list(chain.from_iterable(each.places for each in shown))
     further = _further(evidence, places)
-    text = "\n\n".join([found.lead, *map(rendered, shown), ending(len(places), about, further)])
+    text = "\n\n".join([found.lead, *map(rendered, shown)])
+    text += "\n\n" + ending(len(places), about, further, room=most - len(text))
     cited = _cited([*places, *(unit.place for unit in further)])
     is_whole = about.standing is Standing.ENOUGH
     grounding = Grounding.VERIFIED if is_whole else Grounding.PARTIAL

@@ -108,8 +108,13 @@ def plan(
     covers.update(entry.number for entry in oldest)
     if not covers:
         return None
-    answers = tuple(e.content for e in oldest if isinstance(e.content, QuestionAnswered))
-    return CompactionPlan(frozenset(covers), _views(oldest), answers)
+    return CompactionPlan(frozenset(covers), _views(oldest), _made_by_a_model(oldest))
+
+
+def _made_by_a_model(covered: list[Entry]) -> tuple[QuestionAnswered, ...]:
+    """The answers that say more than the index does, which finds the same places again."""
+    asked = [e.content for e in covered if isinstance(e.content, QuestionAnswered)]
+    return tuple(each for each in asked if each.answer.model is not None)
 
 
 def _is_replaced(

@@ -35,9 +35,9 @@ __all__ = [
     "Page",
     "Pages",
     "Tail",
-    "brief",
     "entry_tokens",
     "instructions",
+    "known_of",
     "opening",
     "pages_of",
     "recipe",
@@ -59,8 +59,6 @@ _MARKS = 2
 _SHORT, _CHARACTERS_A_TOKEN = 300, 3
 # An entry that no prompt shows is 200 bytes of memory; some thousands of them are enough.
 _UNSHOWN_TOKENS = 4
-# A token in the tail costs as much as ten that stand in the window.
-_BRIEF_TOKENS = 350
 # What stands before the facts that were found for a question.
 KNOWN = "\n\nKnown from earlier work:\n"
 
@@ -94,11 +92,11 @@ class Pages:
 class Tail:
     """What is new with each question: what was found for it, what changed, what is left to use.
 
-    `lines` are the best places' own, under headers of their own.
+    What was `found` are places under headers of their own.
     """
 
-    evidence: str
-    lines: str
+    known: str
+    found: str
     changed: tuple[str, ...]
     seconds_left: int
     answer_tokens: int
@@ -161,25 +159,17 @@ def window_text(
     return (Block(ledger, is_cache_end=last < 0), *entries)
 
 
-def brief(evidence: str) -> str:
-    """Evidence for a tail: the finding and the facts; the lines of its places follow it."""
-    finding, mark, known = evidence.partition(KNOWN)
-    lines = finding.splitlines(keepends=True)
-    kept, room = "", _BRIEF_TOKENS
-    for line in lines:
-        room -= estimate(line)
-        if room < 0:
-            break
-        kept += line
-    return kept.rstrip() + mark + known
+def known_of(evidence: str) -> str:
+    """The facts of an answer without a model; its places are shown on their own."""
+    return evidence.partition(KNOWN)[2]
 
 
 def opening(known: Sequence[Block], question: Question, tail: Tail) -> UserTurn:
     """The first turn: what is known, then the question with what was found for it."""
     changed = "".join(f"- {one_line(path)}\n" for path in tail.changed)
     volatile = (
-        f"=== evidence found for the question just now\n{quoted(tail.evidence)}"
-        + tail.lines
+        (f"=== known from earlier work\n{quoted(tail.known)}" if tail.known else "")
+        + f"=== found for the question just now\n{tail.found}\n"
         + (f"=== changed since they were shown above\n{changed}" if changed else "")
         + f"=== question\n{quoted(question.text)}"
         f"=== limits\nAnswer within {tail.answer_tokens} tokens. "

@@ -13,12 +13,13 @@ import anyio
 from live_memory.core.asking.answer import Answer, Mode, Question, Usage
 from live_memory.core.companion.prompt import (
     Tail,
-    brief,
+    known_of,
     opening,
     stable,
     window_text,
     window_tokens,
 )
+from live_memory.core.companion.rendering import quoted
 from live_memory.core.companion.talk import Talk
 from live_memory.core.companion.tools import SPECS
 from live_memory.core.errors import (
@@ -173,8 +174,8 @@ class Consultation:
         if limit_tokens is not None:
             budget = min(budget, limit_tokens) // 2
         tail = Tail(
-            brief(self._evidence.text),
-            self._lines,
+            known_of(self._evidence.text),
+            self._lines or quoted(self._evidence.text),
             self._changed,
             seconds_left=int(self._deadline - anyio.current_time()),
             answer_tokens=self._question.budget.answer_tokens,

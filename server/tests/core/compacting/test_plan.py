@@ -50,7 +50,7 @@ def _seen(
 
 
 def _asked(text: str) -> QuestionAnswered:
-    answer = Answer(text, Mode.EVIDENCE, Grounding.VERIFIED, ())
+    answer = Answer(text, Mode.COMPANION, Grounding.VERIFIED, (), model="small")
     return QuestionAnswered(Question(text, NOW), answer, 0)
 
 
@@ -161,7 +161,9 @@ def test_a_plan_keeps_every_rule_whatever_the_window(
     assert list(planned.answers) == [
         e.content
         for e in window.entries
-        if e.number in planned.covers and isinstance(e.content, QuestionAnswered)
+        if e.number in planned.covers
+        and isinstance(e.content, QuestionAnswered)
+        and e.content.answer.model is not None
     ]
 
 
@@ -235,6 +237,16 @@ def test_the_last_questions_and_notes_stay() -> None:
     assert planned
     assert planned.covers == {2, 3}
     assert planned.answers == tuple(asked[:2])
+
+
+def test_an_answer_without_a_model_goes_without_a_fact_of_it() -> None:
+    """What it shows is found again by the next question, from the index."""
+    said = Answer("x", Mode.EVIDENCE, Grounding.VERIFIED, ())
+    found = [QuestionAnswered(Question(f"question {n}", NOW), said, 0) for n in range(5)]
+    window = _window(*found)
+    planned = plan(window, _equal(window), budget=10, most_input=999)
+    assert planned
+    assert (planned.covers, planned.answers) == ({1, 2}, ())
     assert planned.needs_summary
     after = apply(window, Compacted(planned.covers, ()))
     assert plan(after, _equal(after), budget=10, most_input=999) is None
