@@ -17,8 +17,10 @@ from live_memory.core.asking.answer import (
     Mode,
     Question,
 )
+from live_memory.core.evidence.asks import asks_of
 from live_memory.core.evidence.callers import WRAPPER, callers, in_order
 from live_memory.core.evidence.head_start import Viewed, looked_at, recalled
+from live_memory.core.evidence.natures import Nature, is_guide, nature_of
 from live_memory.core.evidence.outline import enclosing
 from live_memory.core.evidence.packet import Excerpt, excerpt, filled, rendered, room_of
 from live_memory.core.evidence.places import (
@@ -38,6 +40,7 @@ from live_memory.core.evidence.saying import (
     way_lead,
 )
 from live_memory.core.evidence.support import Standing, Support, explain, held_by, support
+from live_memory.core.evidence.units import LONGEST_WHOLE
 from live_memory.core.evidence.uses import Use, in_reading_order, is_definition_of, uses_of
 from live_memory.core.evidence.words import base_name, unique
 from live_memory.core.memory.events import QuestionAnswered
@@ -59,6 +62,8 @@ _HOPS, _MOST_WRAPPERS = 3, 6
 # What the sentences around the places take.
 _SENTENCES = 300
 _NEAREST = 3
+# Documents at the root that are shown where it is asked what this is.
+_MOST_TOLD = 2
 # What answers to like questions cited doubles the gold lines of recorded sessions at 8,000 tokens.
 _UNITS_BEFORE_PAST, _UNITS_AFTER_PAST = 2, 4
 
@@ -154,10 +159,29 @@ async def _found(question: str, evidence: Evidence, desk: Desk, *, room: int) ->
             if used is not None:
                 return used
     excerpts = _excerpts(evidence)
+    if asks_of(question).is_on_what_it_is:
+        if said := await _said_of_itself(desk):
+            lead = f"What it says of itself: {said[0].file.path}."
+            return Found(lead, [*said, *excerpts], is_settled=True)
     if not excerpts:
         return Found("", ())
     best = next(iter(excerpts[0].places))
     return Found(leading(best, _owner_of(excerpts[0], evidence), excerpts[0].file), excerpts)
+
+
+async def _said_of_itself(desk: Desk) -> list[Excerpt]:
+    """The beginnings of the documents at the root that say what this is, and of its manifest."""
+    names = [path for path in await desk.index.known() if "/" not in path.text]
+    told = sorted((path for path in names if is_guide(path)), key=_is_no_readme)[:_MOST_TOLD]
+    built = [path for path in names if nature_of(path) is Nature.BUILD][:1]
+    await desk.open([*told, *built])
+    files = [desk.files[path] for path in (*told, *built) if path in desk.files]
+    ends = [(file, min(LONGEST_WHOLE, len(file.lines))) for file in files if file.lines]
+    return [Excerpt(file, ((1, end),), (), (1, end)) for file, end in ends]
+
+
+def _is_no_readme(path: RelPath) -> bool:
+    return not path.name.lower().startswith("readme")
 
 
 def _excerpts(evidence: Evidence) -> list[Excerpt]:

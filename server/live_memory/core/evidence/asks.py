@@ -25,6 +25,9 @@ class Asks:
     is_on_history: bool = False
     is_on_build: bool = False
     is_on_settings: bool = False
+    is_on_ci: bool = False
+    is_on_what_it_is: bool = False
+    is_english: bool = True
     is_on_existence: bool = False
 
 
@@ -51,6 +54,17 @@ _SETTINGS = _says(
     r"how (?:many|much|long|large)|turn(?:ed|s)? o(?:n|ff)|switch(?:ed|es)? o(?:n|ff)|"
     r"(?:en|dis)abl(?:e|ed|es|ing))\b"
 )
+_CI = _says(r"\b(?:ci|workflows?|github actions|continuous integration)\b")
+_THIS = r"(?:this|the) (?:project|repo\w*|package|library|tool|codebase|code|program|thing)"
+_WHAT_IT_IS = _says(
+    rf"\bwhat(?:'s| is| does| are)? (?:{_THIS}|this)(?: (?:about|for|do|all about))?\s*\??$"
+    rf"|\b(?:purpose|overview|summary) of {_THIS}|\b(?:describe|explain|summari[sz]e) {_THIS}"
+)
+# A sentence without any of these is in another language, of which code has few words.
+_ENGLISH = _says(
+    r"\b(?:the|is|are|does|do|how|what|where|which|who|why|when|can|in|of|to|for|a|an|and|it|if|i)\b"
+)
+_SENTENCE = re.compile(r"(?:\w+\W+){3}\w+")
 _LANGUAGES = (
     r"(?:python|ruby|rust|go|golang|node(?:\.?js)?|java|jdk|jvm|\.net|dotnet|php|perl|compilers?)"
 )
@@ -86,6 +100,9 @@ def asks_of(question: str) -> Asks:
         is_on_examples=_EXAMPLES.search(question) is not None,
         is_on_history=_HISTORY.search(question) is not None,
         is_on_build=_BUILD.search(question) is not None,
+        is_on_ci=_CI.search(question) is not None,
+        is_on_what_it_is=_WHAT_IT_IS.search(question) is not None,
+        is_english=_ENGLISH.search(question) is not None or not _SENTENCE.search(question),
         is_on_settings=_SETTINGS.search(question) is not None,
         # Who asks for a default takes it that there is one.
         is_on_existence="default" not in question and bool(_EXISTENCE.search(question)),

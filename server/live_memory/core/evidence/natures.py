@@ -7,7 +7,16 @@ from functools import lru_cache
 from live_memory.core.evidence.shapes import is_code
 from live_memory.core.values import RelPath
 
-__all__ = ["Nature", "family_of", "is_aside", "is_guide", "is_on_settings", "is_test", "nature_of"]
+__all__ = [
+    "Nature",
+    "family_of",
+    "is_aside",
+    "is_guide",
+    "is_on_ci",
+    "is_on_settings",
+    "is_test",
+    "nature_of",
+]
 
 
 class Nature(StrEnum):
@@ -71,11 +80,17 @@ _PROSE = _path(
 _DATA = _path(
     r"\.(?:json|ya?ml|toml|ini|cfg|csv|tsv|xml|svg|html?|s?css|less|properties|golden|out|expected)$"
 )
+# Documents about tests are no tests.
+_ABOUT_TESTS = _path(r"^(?:docs?|documentation)/.*\.(?:md|rst|txt|adoc)$")
+# What a machine runs on every change.
+_CI = _path(
+    r"(?:^|/)(?:\.github/workflows|\.circleci|\.?ci)/|(?:^|/)(?:\.gitlab-ci|\.travis|appveyor|azure-pipelines)\.ya?ml$|(?:^|/)(?:tox\.ini|noxfile\.py|Jenkinsfile)$"
+)
 # Documents that say how people work on a project.
 _GUIDE = _path(
     r"(?:^|/)(?:readme|contributing|develop\w*|hacking|build|building|install\w*|releas\w*|agents|"
     r"claude|maintain\w*|testing)[^/]*$"
-    r"|(?:^|/)(?:contribut\w*|develop\w*|releas\w*|install\w*|getting[-_]started|maint\w*|testing)"
+    r"|(?:^|/)(?:contribut\w*|deploy\w*|develop\w*|releas\w*|install\w*|getting[-_]started|maint\w*|testing)"
     r"[^/]*(?:/|\.(?:md|rst|txt|adoc)$)"
 )
 # Programs beside the program: for shells, for editors, and what only declares.
@@ -101,7 +116,7 @@ def nature_of(path: RelPath) -> Nature:
         return Nature.TRANSLATED
     if _VENDORED.search(name):
         return Nature.VENDORED
-    if is_test(path):
+    if is_test(path) and not _ABOUT_TESTS.search(name):
         return Nature.TEST
     for nature, pattern in (
         (Nature.GENERATED, _GENERATED),
@@ -133,6 +148,11 @@ def is_test(path: RelPath) -> bool:
 def is_guide(path: RelPath) -> bool:
     """Whether a document says how people work on the project."""
     return _GUIDE.search(path.text) is not None
+
+
+def is_on_ci(path: RelPath) -> bool:
+    """Whether a file says what a machine runs on every change."""
+    return _CI.search(path.text) is not None
 
 
 def is_aside(path: RelPath) -> bool:

@@ -11,6 +11,7 @@ from live_memory.core.evidence.natures import (
     Nature,
     is_aside,
     is_guide,
+    is_on_ci,
     is_on_settings,
     is_test,
     nature_of,
@@ -32,13 +33,13 @@ __all__ = [
     "factor",
     "factors",
     "file_scores",
+    "is_on_a_subject",
     "leaning_of",
     "least_factor",
     "most_factor",
     "name_bonus",
     "place_factor",
     "place_score",
-    "is_on_a_subject",
     "unit_scores",
     "worth",
 ]
@@ -87,6 +88,8 @@ _ASIDE, _IMPORTS, _IN_TEST = 0.5, 0.4, 0.3
 # Files named for what can be set, where a question is on that: of 28 such questions two more are
 # answered in full with 1.3 and with 1.6.
 _SETTINGS = 1.4
+# What is asked of continuous integration stands in its files.
+_CI = 2.0
 # Half of a place's score goes with how much of the question it holds.
 _COVERED = 0.5
 # What decides leads before what tells of it.
@@ -192,6 +195,8 @@ def place_factor(path: RelPath, traits: Traits, leaning: Leaning, *, is_main: bo
         value *= _ASIDE
     if asks.is_on_settings and is_on_settings(path):
         value *= _SETTINGS
+    if asks.is_on_ci and is_on_ci(path):
+        value *= _CI
     if leaning.paths and _is_named(path, leaning):
         value *= _NAMED_FACTOR
     if leaning.edited and path in leaning.edited:

@@ -22,6 +22,7 @@ __all__ = ["Standing", "Support", "explain", "held_by", "support"]
 # asks for what should be there. Of 30 everyday questions on something absent this owns 14, and
 # denies none of 198 on something present; words alone tell no more.
 _EXISTS, _NAMED, _THERE = 0.45, 0.34, 0.12
+_TOGETHER = 0.9
 # A word that is worth this share of the most telling one is telling.
 _TELLING = 0.3
 
@@ -80,8 +81,13 @@ def support(
     missing = [w for w, own in written if own and own <= telling and not own & everywhere]
     least = _NAMED if unknown else _THERE
     least = _EXISTS if terms.asks.is_on_existence else least
+    if not terms.asks.is_english:
+        least, unknown = 0.0, tuple(name for name in unknown if name in terms.names)
     is_there = bool(held) and lead >= least
-    enough = Standing.THIN if missing or unknown else Standing.ENOUGH
+    # What is asked for as one thing has to stand in one place.
+    is_scattered = terms.asks.is_on_existence and lead < _TOGETHER
+    is_thin = missing or unknown or is_scattered
+    enough = Standing.THIN if is_thin else Standing.ENOUGH
     return Support(
         enough if is_there else Standing.NONE,
         unknown=unknown,

@@ -27,6 +27,8 @@ _WORD = re.compile(rf"[{_CJK}]+|[^\W{_CJK}]+")
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _IS_CJK = re.compile(rf"[{_CJK}]")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]{2,}|[^\W\d_a-zA-Z]+")
+# Settings, flags, headers and messages are called so: `max-size`.
+_HYPHENATED = re.compile(r"(?<![\w-])[A-Za-z]\w+(?:-[A-Za-z]\w+)+(?![\w-])")
 _BASE = re.compile(r"[\w$]+(?=[^\w$]*$)")
 
 # A word of code is seen again and again, so each is cut up once.
@@ -78,8 +80,12 @@ def words_of(text: str) -> list[str]:
 
 
 def tokens(text: str) -> list[str]:
-    """Every word whole and in its parts, stemmed, in order."""
-    return list(chain.from_iterable(map(tokens_of_word, _WORD.findall(text))))
+    """Every word whole and in its parts, stemmed, in order; then what hyphens join, as one word."""
+    found = list(chain.from_iterable(map(tokens_of_word, _WORD.findall(text))))
+    if "-" in text:
+        for name in _HYPHENATED.findall(text):
+            found += tokens_of_word(name.replace("-", "_"))[:1]
+    return found
 
 
 def vocabulary(text: str) -> set[str]:

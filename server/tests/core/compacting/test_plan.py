@@ -246,7 +246,7 @@ def test_an_answer_without_a_model_goes_without_a_fact_of_it() -> None:
     window = _window(*found)
     planned = plan(window, _equal(window), budget=10, most_input=999)
     assert planned
-    assert (planned.covers, planned.answers) == ({1, 2}, ())
+    assert planned.answers == ()
     assert planned.needs_summary
     after = apply(window, Compacted(planned.covers, ()))
     assert plan(after, _equal(after), budget=10, most_input=999) is None
