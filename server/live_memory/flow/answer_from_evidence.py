@@ -159,10 +159,9 @@ async def _found(question: str, evidence: Evidence, desk: Desk, *, room: int) ->
             if used is not None:
                 return used
     excerpts = _excerpts(evidence)
-    if asks_of(question).is_on_what_it_is:
-        if said := await _said_of_itself(desk):
-            lead = f"What it says of itself: {said[0].file.path}."
-            return Found(lead, [*said, *excerpts], is_settled=True)
+    if asks_of(question).is_on_what_it_is and (said := await _said_of_itself(desk)):
+        lead = f"What it says of itself: {said[0].file.path}."
+        return Found(lead, [*said, *excerpts], is_settled=True)
     if not excerpts:
         return Found("", ())
     best = next(iter(excerpts[0].places))

@@ -1,4 +1,4 @@
-"""Who uses a name, as places to show: the callers whole where they are short, then what they call."""
+"""Who uses a name, as places to show: callers, whole where they are short, then what they call."""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby

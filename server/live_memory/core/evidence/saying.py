@@ -1,5 +1,6 @@
 """The sentences around the places: what leads, what is not there, what was covered."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -22,6 +23,8 @@ class Composed:
     grounding: Grounding
 
 
+# What is said to a tool, not to a reader.
+_DIRECTIVE = re.compile(r"(?:pylint|noqa|type|mypy|eslint|nolint|pragma|ruff|rubocop|tslint)\b[-:]")
 _MOST_WORDS, _NEAREST, _MOST_FURTHER = 8, 3, 6
 
 
@@ -29,6 +32,7 @@ def leading(place: Place, owner: Definition | None, file: OpenedFile) -> str:
     """The best place, and what its author says of it where that is a sentence."""
     name = f" `{owner.name}`" if owner else ""
     said = doc_of(file.lines, owner) if owner and is_code(file.path) else None
+    said = None if said and _DIRECTIVE.match(said) else said
     about = f": {first_sentence(said)}" if said else "."
     return f"Best fit: {place}{name}{about}"
 
@@ -83,6 +87,8 @@ def ending(places: int, support: Support, further: Sequence[RankedUnit], *, room
     missing = [word for word in support.missing if word not in support.unknown]
     if missing:
         said += f" Not in these places: {_listed(missing)}."
+    elif support.is_scattered:
+        said += " None of them holds all that the question names."
     elif not support.unknown:
         said += " They hold all telling words of the question."
     seen = [f"{unit.place.path}:{unit.place.start}{_owner(unit)}" for unit in further]

@@ -22,6 +22,8 @@ __all__ = ["Standing", "Support", "explain", "held_by", "support"]
 # asks for what should be there. Of 30 everyday questions on something absent this owns 14, and
 # denies none of 198 on something present; words alone tell no more.
 _EXISTS, _NAMED, _THERE = 0.45, 0.34, 0.12
+# Two or three words name one thing.
+_FEW, _SHORT_EXISTS = 3, 0.75
 _TOGETHER = 0.9
 # A word that is worth this share of the most telling one is telling.
 _TELLING = 0.3
@@ -48,7 +50,7 @@ class Standing(StrEnum):
 class Support:
     """How far a question is answered by places, in words as the question writes them.
 
-    `unknown` are names that stand nowhere here, `missing` telling words that the places do not
+    `is_scattered` where one thing is asked for and no one place holds it. `unknown` are names that stand nowhere here, `missing` telling words that the places do not
     hold, `sought` all that was looked for.
     """
 
@@ -56,6 +58,7 @@ class Support:
     unknown: tuple[str, ...]
     missing: tuple[str, ...] = ()
     sought: tuple[str, ...] = ()
+    is_scattered: bool = False
 
 
 def support(
@@ -80,7 +83,8 @@ def support(
     unknown = _unknown(words, terms, worth, count=len(weights))
     missing = [w for w, own in written if own and own <= telling and not own & everywhere]
     least = _NAMED if unknown else _THERE
-    least = _EXISTS if terms.asks.is_on_existence else least
+    if terms.asks.is_on_existence:
+        least = _SHORT_EXISTS if len(telling) <= _FEW else _EXISTS
     if not terms.asks.is_english:
         least, unknown = 0.0, tuple(name for name in unknown if name in terms.names)
     is_there = bool(held) and lead >= least
@@ -92,6 +96,7 @@ def support(
         enough if is_there else Standing.NONE,
         unknown=unknown,
         missing=unique(missing),
+        is_scattered=is_scattered,
         sought=unique(w for w, own in written if own & weights.keys()),
     )
 
