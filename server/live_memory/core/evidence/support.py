@@ -50,8 +50,9 @@ class Standing(StrEnum):
 class Support:
     """How far a question is answered by places, in words as the question writes them.
 
-    `is_scattered` where one thing is asked for and no one place holds it. `unknown` are names that stand nowhere here, `missing` telling words that the places do not
-    hold, `sought` all that was looked for.
+    `unknown` are names that stand nowhere here, `missing` telling words that the places do not
+    hold, `sought` all that was looked for. It `is_scattered` where one thing is asked for and no
+    one place holds it.
     """
 
     standing: Standing
