@@ -63,7 +63,7 @@ def build(ask: Ask, *, clock: Clock, jobs: Jobs | None = None) -> MCPServer[obje
         context: Context[object],
         cwd: Cwd = None,
         timeout: Timeout = 60,
-        max_answer_tokens: AnswerTokens = 1500,
+        max_answer_tokens: AnswerTokens = 2000,
     ) -> CallToolResult:
         steps = 0
 
