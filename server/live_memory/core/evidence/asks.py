@@ -48,10 +48,14 @@ _BUILD = _says(
 _LANGUAGES = (
     r"(?:python|ruby|rust|go|golang|node(?:\.?js)?|java|jdk|jvm|\.net|dotnet|php|perl|compilers?)"
 )
-_DO = r"(?:run|build|compile|install|test|release|deploy|contribute|publish|lint|format|set ?up|develop)"
+_DO = (
+    r"(?:run|build|compile|install|test|release|deploy|contribute|publish|lint|format|set ?up|"
+    r"develop)"
+)
 _PROJECT = _says(
     rf"\bhow (?:do|can|should|would|does) (?:i|you|we|one)\b[^.?]*\b{_DO}\b"
-    r"|\b(?:cut|make|do|prepare|publish\w*|each|new|next) (?:an? |the )?(?:new )?(?:release|version)s?\b"
+    r"|\b(?:cut|make|do|prepare|publish\w*|each|new|next) (?:an? |the )?(?:new )?"
+    r"(?:release|version)s?\b"
     r"|\b(?:released?|publish(?:ed|es)?) (?:to|on)\b|\bversion (?:bump|tag|gets?|ends?)\b"
     r"|\b(?:contribut\w+|maintainers?|pull requests?|changelog)\b"
     rf"|\b{_LANGUAGES} versions?\b|\bversions? of {_LANGUAGES}\b|\bmsrv\b"
@@ -65,7 +69,8 @@ _NAMES_CODE = re.compile(r"\w_\w|\w\(|[a-z][A-Z]")
 _EXISTENCE = _says(
     r"(?:^|[.!?,;]\s+|\b(?:and|or|but)\s+)"
     r"(?:(?:is|are) there|can (?:it|i|we|you|one|\w+)|could (?:it|i|we)|does (?:it|the|this|\w+)|"
-    r"do (?:we|you|they)|is [\w/.-]+(?: [\w/.-]+){0,3} (?:supported|possible|available|implemented)|"
+    r"do (?:we|you|they)|"
+    r"is [\w/.-]+(?: [\w/.-]+){0,3} (?:supported|possible|available|implemented)|"
     r"supports?|which (?:flag|option|setting|switch|parameter))\b"
 )
 

@@ -1,12 +1,12 @@
-"""Who uses a name, as places to show: the callers whole where they are short, then what they call."""
+"""Who uses a name, as places to show: callers, whole where they are short, then what they call."""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from live_memory.core.evidence.outline import head_end
-from live_memory.core.evidence.packet import Excerpt, merged, rendered
 from live_memory.core.evidence.places import Definition, OpenedFile
 from live_memory.core.evidence.uses import Use
+from live_memory.core.showing.packet import Excerpt, merged, rendered
 from live_memory.core.values import RelPath
 
 __all__ = ["WRAPPER", "callers", "in_order"]
