@@ -76,7 +76,8 @@ def test_a_models_reply_is_the_answer_its_checked_sources_and_one_metadata_line(
         "- a.py:3 (verified)\n"
         "- b.py:4-9 (line corrected)\n"
         "- c.py:1-2 (not found there)\n\n"
-        "[mode companion · model none · 0.2 s · grounding partial · verified 1/3 · files 2 · free]\n"
+        "[mode companion · model none · 0.2 s · grounding partial · verified 1/3 · files 2"
+        " · free]\n"
     )
 
 
