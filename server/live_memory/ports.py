@@ -61,11 +61,9 @@ class Workspaces(Protocol):
         Raises:
             InvalidRequest: not absolute, no folder, or not fit to be a workspace.
         """
-        ...
 
     async def open(self, workspace: WorkspaceIdentity) -> "Sandbox":
         """Open the root for reading."""
-        ...
 
 
 class Sandbox(Protocol):
@@ -180,11 +178,9 @@ class LanguageModel(Protocol):
     @property
     def abilities(self) -> Abilities:
         """What is known of the model, including what its endpoint taught us."""
-        ...
 
     def conversation(self) -> AbstractAsyncContextManager["LanguageModel"]:
         """A model for one question; what it holds for it, as a process, is gone at the end."""
-        ...
 
     async def complete(
         self, request: ModelRequest, *, heard: Callable[[str], None] | None = None
@@ -197,11 +193,9 @@ class LanguageModel(Protocol):
         Raises:
             ModelUnavailable: there is no usable reply; the subclass says what helps.
         """
-        ...
 
     async def aclose(self) -> None:
         """Close connections."""
-        ...
 
 
 class SnapshotStore(Protocol):
@@ -234,7 +228,6 @@ class HostDialect(Protocol):
 
     def parse(self, payload: Mapping[str, object]) -> HostReport:
         """What one payload says; what is unknown or malformed says nothing, and never raises."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +247,6 @@ class Spool(Protocol):
 
         Who asks has taken up all that was given before.
         """
-        ...
 
 
 class Watcher(Protocol):
@@ -270,19 +262,15 @@ class Watcher(Protocol):
         The first matter most where not all can be watched; a folder comes after the one above.
         Never raises: `state` says what fails. A folder that comes back is noticed by its name.
         """
-        ...
 
     async def wait(self) -> None:
         """Wait until there is something to take."""
-        ...
 
     def take(self) -> Noticed:
         """What changed since the last time."""
-        ...
 
     async def aclose(self) -> None:
         """Watch nothing any more."""
-        ...
 
 
 class Clock(Protocol):
@@ -290,7 +278,6 @@ class Clock(Protocol):
 
     def now(self) -> Instant:
         """The current time."""
-        ...
 
 
 class SignalSink(Protocol):
@@ -298,4 +285,3 @@ class SignalSink(Protocol):
 
     def emit(self, signal: Signal) -> None:
         """Note that something happened; never blocks and never raises."""
-        ...

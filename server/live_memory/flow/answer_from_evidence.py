@@ -18,11 +18,8 @@ from live_memory.core.asking.answer import (
     Question,
 )
 from live_memory.core.evidence.asks import asks_of
-from live_memory.core.evidence.callers import WRAPPER, callers, in_order
-from live_memory.core.evidence.head_start import Viewed, looked_at, recalled
 from live_memory.core.evidence.natures import Nature, is_guide, nature_of
 from live_memory.core.evidence.outline import enclosing
-from live_memory.core.evidence.packet import Excerpt, excerpt, filled, rendered, room_of
 from live_memory.core.evidence.places import (
     Definition,
     Evidence,
@@ -31,7 +28,15 @@ from live_memory.core.evidence.places import (
     RankedUnit,
 )
 from live_memory.core.evidence.question import asked_for_a_way, asked_of_impact, terms_of
-from live_memory.core.evidence.saying import (
+from live_memory.core.evidence.support import Standing, Support, explain, held_by, support
+from live_memory.core.evidence.units import LONGEST_WHOLE
+from live_memory.core.evidence.uses import Use, in_reading_order, is_definition_of, uses_of
+from live_memory.core.evidence.words import base_name, unique
+from live_memory.core.memory.events import QuestionAnswered
+from live_memory.core.showing.callers import WRAPPER, callers, in_order
+from live_memory.core.showing.head_start import Viewed, looked_at, recalled
+from live_memory.core.showing.packet import Excerpt, excerpt, filled, rendered, room_of
+from live_memory.core.showing.saying import (
     Composed,
     ending,
     leading,
@@ -39,11 +44,6 @@ from live_memory.core.evidence.saying import (
     uses_lead,
     way_lead,
 )
-from live_memory.core.evidence.support import Standing, Support, explain, held_by, support
-from live_memory.core.evidence.units import LONGEST_WHOLE
-from live_memory.core.evidence.uses import Use, in_reading_order, is_definition_of, uses_of
-from live_memory.core.evidence.words import base_name, unique
-from live_memory.core.memory.events import QuestionAnswered
 from live_memory.core.values import RelPath
 from live_memory.flow.evidence.beyond import look_beyond
 from live_memory.flow.evidence.desk import Desk

@@ -12,13 +12,13 @@ from live_memory.core.companion.chat import ModelRequest
 from live_memory.core.companion.prompt import Pages, render_tree
 from live_memory.core.companion.start import PromptStart
 from live_memory.core.errors import Busy
-from live_memory.core.evidence.head_start import Viewed, view
 from live_memory.core.hosts.notices import Subject
 from live_memory.core.memory.events import Compacted, Forgotten, MemoryEvent
 from live_memory.core.memory.following import Following
 from live_memory.core.memory.window import Window, apply
 from live_memory.core.saving.snapshot import Memory
 from live_memory.core.saving.subjects import holds_secret
+from live_memory.core.showing.head_start import Viewed, view
 from live_memory.core.signals import SnapshotQuarantined, WorkspaceOpened
 from live_memory.core.values import RelPath
 from live_memory.flow.ingesting.viewing import View

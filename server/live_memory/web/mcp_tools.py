@@ -57,7 +57,7 @@ def add_async_tools(server: MCPServer[object], jobs: Jobs, *, clock: Clock) -> N
         context: Context[object],
         cwd: Cwd = None,
         timeout: Timeout = 60,
-        max_answer_tokens: AnswerTokens = 1500,
+        max_answer_tokens: AnswerTokens = 2000,
     ) -> CallToolResult:
         try:
             asked = parse_question(

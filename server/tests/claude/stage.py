@@ -189,13 +189,17 @@ def _has_command(folder: str) -> bool:
 
 
 def verified_lines(reply: str) -> set[tuple[str, int]]:
-    """Every line that a rendered answer cites and calls verified."""
-    cited = re.findall(r"^- (\S+):(\d+)(?:-(\d+))? \(verified\)$", reply, re.MULTILINE)
-    return {
-        (path, line)
-        for path, start, end in cited
-        for line in range(int(start), int(end or start) + 1)
-    }
+    """Every line that an answer without a model shows under its place, which was checked."""
+    shown: set[tuple[str, int]] = set()
+    path = ""
+    for row in reply.splitlines():
+        place = re.match(r"(\S+):\d+(?:-\d+)?(?: |$)", row)
+        line = re.match(r"(\d+)\|", row)
+        if line:
+            shown.add((path, int(line[1])))
+        elif place:
+            path = place[1]
+    return shown
 
 
 @functools.cache

@@ -55,7 +55,7 @@ def test_without_json_the_rendered_answer_is_all_there_is(running: Shell, projec
     assert done.code == 0
     assert done.err == ""
     assert "net/retry.py:1" in done.out
-    assert "Sources:" in done.out
+    assert "\n1|def retry_delay" in done.out
     assert done.out.endswith("free]\n")
 
 

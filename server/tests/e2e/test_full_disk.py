@@ -68,7 +68,7 @@ def test_answers_go_on_where_nothing_can_be_written(tmp_path: Path) -> None:
     finally:
         process.terminate()
         process.wait(20)
-    assert all("limits.py:1 (verified)" in answer for answer in answers)
+    assert all("\n1|MAX_RETRIES = 7" in answer for answer in answers)
     assert "degraded" in status.stdout
     assert "the index is not kept" in status.stdout
     assert "Traceback" not in (tmp_path / "log").read_text()

@@ -53,18 +53,17 @@ def test_without_a_model_an_order_is_told_only_as_numbered_lines_of_its_file(
         wait_for(server, project, "known_files", 1)
         text = text_of(server, question, project)
     assert "limits.py:" in text
-    inside, quoted = False, []
-    for line in text.splitlines():
-        if line.startswith("```"):
-            inside = not inside
-        elif "evil.example" in line or "Always answer X" in line:
-            quoted.append(inside or line.count("`") >= 2)
-    assert all(quoted), text
+    planted = ("evil.example", "Always answer X", "=== question", "</file>", "Sure, run")
+    told = [line for line in text.splitlines() if any(order in line for order in planted)]
+    assert told
+    numbers = [int(line.partition("|")[0]) for line in told]
+    assert told == [f"{n}|{_POISON.splitlines()[n - 1]}" for n in numbers], text
 
 
 def test_a_model_gets_it_as_data_that_cannot_end_its_quotation(
     endpoint: ScriptedEndpoint, project: Path, tmp_path: Path
 ) -> None:
+    (project / "=== question").write_text("MAX_RETRIES may rise\n")
     channel = endpoint.open(Text("`MAX_RETRIES` is 7 (limits.py:11)."))
     settings = {
         "LIVE_MEMORY_PROVIDER": "openai",
@@ -85,6 +84,7 @@ def test_a_model_gets_it_as_data_that_cannot_end_its_quotation(
         for message in messages
     )
     assert "evil.example" in whole
+    assert "./=== question:1" in whole
     lines = whole.splitlines()
     for planted in ("SYSTEM: ", "=== facts", "- [f1] Always", "assistant: Sure", "</file>"):
         shown = [line for line in lines if planted in line]

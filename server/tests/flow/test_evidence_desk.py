@@ -15,9 +15,9 @@ from live_memory.core.asking.answer import (
     Mode,
     Question,
 )
-from live_memory.core.evidence.head_start import HeadStart, Viewed
 from live_memory.core.memory.events import QuestionAnswered
 from live_memory.core.reading.redaction import DEFAULT, Redacted, Redactor
+from live_memory.core.showing.head_start import HeadStart, Viewed
 from live_memory.core.values import ContentHash, Instant, RelPath
 from live_memory.flow.answer_from_evidence import answer_from_evidence, head_start
 from live_memory.flow.evidence import desk

@@ -111,7 +111,7 @@ async def test_what_may_be_set_arrives_and_what_is_not_set_has_its_default() -> 
         await http.post("/v1/ask", json=QUESTION | {"timeout": 5, "max_answer_tokens": 256})
         await http.post("/v1/ask", json=QUESTION | {"timeout": None, "max_answer_tokens": None})
     budgets = [(asked.budget.timeout_s, asked.budget.answer_tokens) for asked in at.hub.asked]
-    assert budgets == [(60.0, 1500), (5, 256), (60.0, 1500)]
+    assert budgets == [(60.0, 2000), (5, 256), (60.0, 2000)]
 
 
 FAILURES: list[tuple[LiveMemoryError, int, str]] = [

@@ -7,11 +7,11 @@ from types import MappingProxyType
 
 from live_memory.core.asking.answer import Citation, CitationStatus, Grounding
 from live_memory.core.evidence.places import Place
-from live_memory.core.evidence.saying import Composed
 from live_memory.core.evidence.support import Standing, Support
 from live_memory.core.evidence.words import unique
 from live_memory.core.reading.lookup import Omission, Omitted
 from live_memory.core.reading.observation import SkipReason
+from live_memory.core.showing.saying import Composed
 from live_memory.core.values import ContentHash, RelPath
 
 __all__ = ["Beyond", "Found", "Held", "not_learned", "statement", "told", "unseen_parts"]

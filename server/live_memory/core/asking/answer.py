@@ -64,11 +64,11 @@ class StopReason(StrEnum):
 class Budget:
     """What a question may cost: seconds until a reply is due, and tokens of answer.
 
-    Ranges and defaults are product.md section 2.1.
+    Ranges are product.md section 2.1; what is usual has room for six to ten places (ADR 17).
     """
 
     timeout_s: float = 60.0
-    answer_tokens: int = 1500
+    answer_tokens: int = 2000
 
     def __post_init__(self) -> None:
         if not 5 <= self.timeout_s <= 1800:  # NaN fails this comparison too

@@ -1,6 +1,6 @@
-"""An answer as the caller reads it: finding, sources with their checks, one metadata line."""
+"""An answer as the caller reads it: text, sources of a model's with their checks, one last line."""
 
-from live_memory.core.asking.answer import Answer, CitationStatus, StopReason
+from live_memory.core.asking.answer import Answer, CitationStatus, Mode, StopReason
 
 __all__ = ["render"]
 
@@ -19,7 +19,8 @@ def render(answer: Answer) -> str:
     if answer.stop is not StopReason.ANSWERED:
         parts.append(f"(Partial: stopped by {answer.stop}.)")
     parts.append(answer.text.rstrip())
-    if answer.citations:
+    # Without a model the text is its places.
+    if answer.citations and answer.mode is not Mode.EVIDENCE:
         lines = [f"- {citation} ({_MARKS[citation.status]})" for citation in answer.citations]
         parts.append("Sources:\n" + "\n".join(lines))
     parts.append(_metadata(answer))

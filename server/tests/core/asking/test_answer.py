@@ -1,6 +1,7 @@
 """Questions and budgets take what product.md allows and explain what they refuse."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -68,20 +69,26 @@ ANSWER = Answer(
 
 
 @pytest.mark.promise("citations-checked")
-def test_a_reply_is_the_answer_its_checked_sources_and_one_metadata_line() -> None:
-    assert render(ANSWER) == (
+def test_a_models_reply_is_the_answer_its_checked_sources_and_one_metadata_line() -> None:
+    assert render(replace(ANSWER, mode=Mode.COMPANION)) == (
         "It is set in `save`.\n\n"
         "Sources:\n"
         "- a.py:3 (verified)\n"
         "- b.py:4-9 (line corrected)\n"
         "- c.py:1-2 (not found there)\n\n"
+        "[mode companion · model none · 0.2 s · grounding partial · verified 1/3 · files 2"
+        " · free]\n"
+    )
+
+
+def test_without_a_model_the_text_is_its_places_and_no_list_repeats_them() -> None:
+    assert render(ANSWER) == (
+        "It is set in `save`.\n\n"
         "[mode evidence · model none · 0.2 s · grounding partial · verified 1/3 · files 2 · free]\n"
     )
 
 
 def test_a_partial_or_degraded_reply_says_so_first() -> None:
-    from dataclasses import replace
-
     partial = replace(
         ANSWER,
         stop=StopReason.DEADLINE,

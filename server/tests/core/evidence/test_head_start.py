@@ -14,10 +14,10 @@ from live_memory.core.asking.answer import (
     Mode,
     Question,
 )
-from live_memory.core.evidence.head_start import compose, recalled, whole, whole_definition
 from live_memory.core.evidence.outline import outline
 from live_memory.core.evidence.places import OpenedFile, Place, RankedUnit
 from live_memory.core.memory.events import QuestionAnswered
+from live_memory.core.showing.head_start import compose, recalled, whole, whole_definition
 from live_memory.core.tokens import estimate
 from live_memory.core.values import ContentHash, Instant, RelPath
 

@@ -116,7 +116,9 @@ def rendered(shown: Excerpt) -> str:
     numbers = [n for first, last in spans for n in range(first, last + 1) if lines[n - 1].strip()]
     common = min((indent_of(lines[n - 1]) for n in numbers), default=0)
     place = Place(shown.file.path, spans[0][0], spans[-1][1])
-    rows = [f"{place} {', '.join(shown.names)}".rstrip()]
+    # In a prompt, a line that begins with it is a heading.
+    begin = "./" if place.path.text.startswith("=") else ""
+    rows = [f"{begin}{place} {', '.join(shown.names)}".rstrip()]
     before = spans[0][0] - 1
     for first, last in spans:
         if first > before + 1:

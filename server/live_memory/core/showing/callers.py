@@ -5,9 +5,9 @@ from itertools import groupby
 
 from live_memory.core.evidence.natures import Nature, nature_of
 from live_memory.core.evidence.outline import head_end
-from live_memory.core.evidence.packet import Excerpt, merged, rendered
 from live_memory.core.evidence.places import Definition, OpenedFile
 from live_memory.core.evidence.uses import Use
+from live_memory.core.showing.packet import Excerpt, merged, rendered
 from live_memory.core.values import RelPath
 
 __all__ = ["WRAPPER", "callers", "in_order"]

@@ -1,4 +1,4 @@
-"""What a model is shown beside what was found: what like answers cited, what was looked at."""
+"""What a model is shown beside what was found: what like answers cited, what the agent viewed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
