@@ -184,7 +184,7 @@ async def _uses(
     room: int,
     is_asked: bool,
 ) -> Found | None:
-    """Who uses a name, if it is used or that is asked; wrappers are followed while there is room."""
+    """Who uses a name, if it is used or that is asked; wrappers are followed as well."""
     uses, unopened = await _uses_of(name, defined, evidence, desk)
     there = _there(defined, evidence)
     if not there or not (uses or is_asked):
