@@ -74,14 +74,17 @@ def support(
     telling = {word for word, value in weights.items() if value >= _TELLING * most}
     words = words_of(question)
     written = [(word, frozenset(tokens(word)[:1])) for word in words]
-    unknown = _unknown(words, terms, worth, count=len(weights))
+    unknown = [*_unknown(words, terms, worth, count=len(weights))]
     missing = [w for w, own in written if own and own <= telling and not own & everywhere]
     least = _EXISTS if terms.asks.is_on_existence or unknown else _THERE
     is_there = bool(held) and lead >= least
+    if not is_there and not unknown:
+        # What is denied is looked for beyond the index as well; what other places hold is not denied.
+        unknown = [w for w, own in written if w in missing and not own & worth.keys()]
     enough = Standing.THIN if missing or unknown else Standing.ENOUGH
     return Support(
         enough if is_there else Standing.NONE,
-        unknown=unknown,
+        unknown=unique(unknown),
         missing=unique(missing),
         sought=unique(w for w, own in written if own & weights.keys()),
     )
