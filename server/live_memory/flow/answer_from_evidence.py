@@ -27,7 +27,12 @@ from live_memory.core.evidence.places import (
     Place,
     RankedUnit,
 )
-from live_memory.core.evidence.question import asked_for_a_way, asked_of_impact, terms_of
+from live_memory.core.evidence.question import (
+    asked_for_a_way,
+    asked_for_uses,
+    asked_of_impact,
+    terms_of,
+)
 from live_memory.core.evidence.support import Standing, Support, explain, held_by, support
 from live_memory.core.evidence.units import LONGEST_WHOLE
 from live_memory.core.evidence.uses import Use, in_reading_order, is_definition_of, uses_of
@@ -152,10 +157,12 @@ async def _found(question: str, evidence: Evidence, desk: Desk, *, room: int) ->
         files = evidence.files
         way_places = [excerpt(files[d.place.path], d.place, d) for d in on_it if d is not None]
         return Found(way_lead(steps), [*way_places, *_excerpts(evidence)], is_settled=True)
+    asked = asked_for_uses(question)
     for name in asked_of_impact(question):
         defined = await desk.definitions(name)
         if 1 <= len(defined) <= _MOST_NAMESAKES:
-            used = await _uses(base_name(name), defined, evidence, desk, room=room)
+            is_asked, base = name == asked, base_name(name)
+            used = await _uses(base, defined, evidence, desk, room=room, is_asked=is_asked)
             if used is not None:
                 return used
     excerpts = _excerpts(evidence)
@@ -196,12 +203,18 @@ def _owner_of(shown: Excerpt, evidence: Evidence) -> Definition | None:
 
 
 async def _uses(
-    name: str, defined: Sequence[Definition], evidence: Evidence, desk: Desk, *, room: int
+    name: str,
+    defined: Sequence[Definition],
+    evidence: Evidence,
+    desk: Desk,
+    *,
+    room: int,
+    is_asked: bool,
 ) -> Found | None:
-    """Who uses a name, if it is used at all; wrappers are followed as far as there is room."""
+    """Who uses a name, if it is used or that is asked; wrappers are followed as well."""
     uses, unopened = await _uses_of(name, defined, evidence, desk)
     there = _there(defined, evidence)
-    if not uses or not there:
+    if not there or not (uses or is_asked):
         return None
     calls = in_order(uses, there)
     excerpts = callers(calls, there, evidence.files, room=room)

@@ -27,7 +27,8 @@ async def test_sixteen_questions_and_two_hundred_edits_lose_nothing(seed: int) -
     """
     dice = random.Random(seed)
     house = app_house()
-    house.max_context_tokens = 1_000
+    # Sixteen answers alone are over its mark, however far the model counts below our estimates.
+    house.max_context_tokens = 400
     names = [f"app/n{n}.py" for n in range(10)]
     existed: dict[str, set[ContentHash]] = {name: set() for name in names}
     last: dict[str, bytes] = {}

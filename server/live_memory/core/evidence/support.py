@@ -81,21 +81,24 @@ def support(
     telling = {word for word, value in weights.items() if value >= _TELLING * most}
     words = words_of(question)
     written = [(word, frozenset(tokens(word)[:1])) for word in words]
-    unknown = _unknown(words, terms, worth, count=len(weights))
+    unknown = [*_unknown(words, terms, worth, count=len(weights))]
     missing = [w for w, own in written if own and own <= telling and not own & everywhere]
     least = _NAMED if unknown else _THERE
     if terms.asks.is_on_existence:
         least = _SHORT_EXISTS if len(telling) <= _FEW else _EXISTS
     if not terms.asks.is_english:
-        least, unknown = 0.0, tuple(name for name in unknown if name in terms.names)
+        least, unknown = 0.0, [name for name in unknown if name in terms.names]
     is_there = bool(held) and lead >= least
     # What is asked for as one thing has to stand in one place.
     is_scattered = terms.asks.is_on_existence and lead < _TOGETHER
+    if not is_there and not unknown:
+        # What is denied is looked for beyond the index as well; what others hold is not denied.
+        unknown = [w for w, own in written if w in missing and not own & worth.keys()]
     is_thin = missing or unknown or is_scattered
     enough = Standing.THIN if is_thin else Standing.ENOUGH
     return Support(
         enough if is_there else Standing.NONE,
-        unknown=unknown,
+        unknown=unique(unknown),
         missing=unique(missing),
         is_scattered=is_scattered,
         sought=unique(w for w, own in written if own & weights.keys()),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from live_memory.core.evidence.docs import spoken_lines
 from live_memory.core.evidence.places import Definition
-from live_memory.core.evidence.uses import is_import
+from live_memory.core.evidence.uses import import_lines
 
 __all__ = ["Traits", "traits_of", "unpacked"]
 
@@ -34,7 +34,7 @@ def traits_of(lines: Sequence[str], first: int, last: int, owner: Definition | N
     branches = sum(_BRANCH.search(row) is not None for row in rows)
     branching = min(1.0, _FULL_SHARE * branches / max(_FEWEST, len(rows)))
     comment = len(spoken_lines(lines, first, last)) / (last - first + 1)
-    is_imports = sum(map(is_import, rows)) > _MOSTLY * len(rows)
+    is_imports = len(import_lines(rows, len(rows))) > _MOSTLY * len(rows)
     is_in_test = owner is not None and _TEST.search(owner.name) is not None
     shares = round(branching * _STEPS) | round(comment * _STEPS) << 4
     return shares | is_imports << 8 | is_in_test << 9

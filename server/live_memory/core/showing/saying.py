@@ -65,8 +65,7 @@ def way_lead(way: Sequence[Step]) -> str:
 
 def nothing_found(support: Support, near: Sequence[RankedUnit]) -> str:
     """That it is not here, what stands nowhere, and what comes nearest."""
-    missing = support.unknown or support.missing
-    what = f": {_listed(missing)}" if missing else ""
+    what = f": {_listed(support.unknown)}" if support.unknown else ""
     rows = [f"Not found in this workspace{what}."]
     if near:
         named = "; ".join(f"{unit.place}{_owner(unit)}" for unit in near[:_NEAREST])
