@@ -147,6 +147,14 @@ async def test_an_exact_name_comes_before_names_that_share_its_parts(index: Evid
     assert best.definition.name == "step_3"
 
 
+async def test_an_exact_word_comes_before_its_letters_where_nothing_is_defined(
+    index: EvidenceIndex,
+) -> None:
+    steps = {f"docs/{n:02}.txt": f"run step_{n} of the plan\n" for n in range(1, 10)}
+    await _fill(index, steps | {"docs/10.txt": "step step step\n"})
+    assert (await _found(index, "What does step_3 run?"))[0] == "docs/03.txt"
+
+
 async def test_a_file_says_which_words_of_the_question_it_holds(index: EvidenceIndex) -> None:
     await _fill(index, WORLD)
     found = await _search(index, "How is the SameSite response finalized?")
