@@ -22,7 +22,10 @@ from live_memory.core.values import RelPath
         (Nature.VENDORED, "vendor/a/b.go third_party/zip.c node_modules/x/i.js vendor/tests/a.c"),
         (Nature.GENERATED, "dist/a.js api.pb.go a.min.js poetry-lock.json Cargo.lock a_pb2.py"),
         (Nature.TRANSLATED, "docs/ja/start.md README.zh-CN.md locale/de.po i18n/pt-br/a.md"),
-        (Nature.CHANGELOG, "CHANGELOG.md HISTORY.rst docs/release-notes.md changes/1.2.md NEWS ChangeLog"),
+        (
+            Nature.CHANGELOG,
+            "CHANGELOG.md HISTORY.rst docs/release-notes.md changes/1.2.md NEWS ChangeLog",
+        ),
         (Nature.BUILD, "Makefile package.json .github/workflows/ci.yml Dockerfile setup.py"),
         (Nature.PROSE, "README.md docs/start.rst LICENSE man/bat.1"),
         (Nature.DATA, "a.json locales.yaml style.css page.html logo.svg .env"),

@@ -1,5 +1,6 @@
 """Places as everybody is shown them."""
 
+import itertools
 import re
 
 from hypothesis import given
@@ -27,7 +28,9 @@ def _opened(text: str, path: RelPath = PATH) -> OpenedFile:
     return OpenedFile(path, ContentHash.of(text.encode()), lines, outline(path, lines))
 
 
-SHORT = _opened("class Jar:\n    def save(\n        self,\n    ):\n\n        x = 1\n        return x\n")
+SHORT = _opened(
+    "class Jar:\n    def save(\n        self,\n    ):\n\n        x = 1\n        return x\n"
+)
 LONG = _opened("def save(\n    cookie,\n):\n" + "    x()\n" * 200)
 SHORT_SAVE, LONG_SAVE = SHORT.outline[1], LONG.outline[0]
 
@@ -106,7 +109,9 @@ def test_places_begin_with_what_is_shown_for_and_leave_out_the_head() -> None:
     assert [str(place) for place in whole.places] == ["a.py:2-7"]
 
 
-def test_places_are_shown_in_order_as_far_as_there_is_room_and_a_smaller_one_may_still_fit() -> None:
+def test_places_are_shown_in_order_as_far_as_there_is_room_and_a_smaller_one_may_still_fit() -> (
+    None
+):
     large, small = _part(LONG, (1, 90)), _part(_opened("x = 1\n", OTHER), (1, 1))
     assert filled([large, small], PLENTY) == [large, small]
     assert filled([large, small], 100) == [small]
@@ -156,4 +161,4 @@ def test_merged_spans_hold_all_lines_in_order_and_apart(wanted: list[tuple[int, 
     found = merged(wanted)
     held = {n for first, last in found for n in range(first, last + 1)}
     assert held >= {n for first, last in wanted for n in range(first, last + 1)}
-    assert all(one[1] + 1 < other[0] for one, other in zip(found, found[1:], strict=False))
+    assert all(one[1] + 1 < other[0] for one, other in itertools.pairwise(found))

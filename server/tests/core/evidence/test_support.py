@@ -86,7 +86,9 @@ def test_the_best_place_must_hold_a_share_of_a_long_question(held: int, standing
 
 def test_a_common_word_that_the_places_do_not_hold_takes_nothing_away() -> None:
     asked = terms_of("where is the rare common")
-    found = support("where is the rare common", asked, {"rar": 5.0, "common": 0.1}, [frozenset({"rar"})])
+    found = support(
+        "where is the rare common", asked, {"rar": 5.0, "common": 0.1}, [frozenset({"rar"})]
+    )
     assert (found.standing, found.missing) == (Standing.ENOUGH, ())
 
 
