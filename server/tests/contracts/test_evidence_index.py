@@ -126,7 +126,33 @@ async def test_what_a_file_is_counts_before_the_best_are_taken(index: EvidenceIn
     await _fill(index, {f"tests/test_{n}.py": f"# {said}\n" for n in range(5)})
     await _fill(index, {"src/a.py": f"# {said} and some more words, so less to each\n"})
     found = await index.search(terms_of(said), limit=1)
-    assert [file.path.text for file in found.files] == ["src/a.py"]
+    assert found.files[0].path.text == found.units[0].place.path.text == "src/a.py"
+
+
+async def test_the_files_of_the_best_places_come_behind_the_best_files(
+    index: EvidenceIndex,
+) -> None:
+    """Else a place could not be opened, and so not be shown."""
+    await _fill(index, {f"src/{name}.py": "x = session_cookie\n" for name in "abc"})
+    found = await index.search(terms_of("session cookie"), limit=1)
+    assert [file.path.text for file in found.files] == ["src/a.py", "src/b.py", "src/c.py"]
+    assert {unit.place.path for unit in found.units} == {file.path for file in found.files}
+
+
+async def test_an_exact_name_comes_before_names_that_share_its_parts(index: EvidenceIndex) -> None:
+    steps = "".join(f"def step_{n}():\n    return {n}\n\n\n" for n in range(1, 31))
+    await _fill(index, {"steps.py": steps})
+    best = (await _search(index, "Where is step_3 defined?")).units[0]
+    assert best.definition is not None
+    assert best.definition.name == "step_3"
+
+
+async def test_an_exact_word_comes_before_its_letters_where_nothing_is_defined(
+    index: EvidenceIndex,
+) -> None:
+    steps = {f"docs/{n:02}.txt": f"run step_{n} of the plan\n" for n in range(1, 10)}
+    await _fill(index, steps | {"docs/10.txt": "step step step\n"})
+    assert (await _found(index, "What does step_3 run?"))[0] == "docs/03.txt"
 
 
 async def test_a_file_says_which_words_of_the_question_it_holds(index: EvidenceIndex) -> None:

@@ -10,10 +10,10 @@ from live_memory.adapters.index.in_memory import in_memory_index
 from live_memory.adapters.sandbox.in_memory import InMemorySandbox
 from live_memory.core.asking.answer import Answer, Budget, CitationStatus, Grounding, Mode, Question
 from live_memory.core.asking.reply import render
-from live_memory.core.evidence.packet import room_of
 from live_memory.core.evidence.question import terms_of
 from live_memory.core.reading.observation import FileRead, Skipped
 from live_memory.core.reading.redaction import DEFAULT
+from live_memory.core.showing.packet import room_of
 from live_memory.core.values import ContentHash, Instant, RelPath
 from live_memory.flow.answer_from_evidence import answer_from_evidence, head_start
 from live_memory.flow.evidence.desk import Desk, Shelf

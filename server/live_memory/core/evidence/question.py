@@ -140,7 +140,8 @@ def asked_of_impact(question: str) -> tuple[str, ...]:
 
 def _changed(question: str) -> Iterator[str]:
     """Words of which one may name what is changed, where that is short to say."""
-    words = [word for word in words_of(question) if not is_plain(word) and len(word) > 2]
+    said = words_of(_IMPACT.sub(" ", question))
+    words = [word for word in said if not is_plain(word) and len(word) > 2]
     yield from words if len(words) <= _MOST_NAMES else ()
 
 

@@ -140,7 +140,8 @@ _KINDS: Mapping[str, FileKind] = {
 }
 _NAMED: Mapping[str, FileKind] = {
     **dict.fromkeys(("Makefile", "GNUmakefile", "makefile", "Justfile"), "make"),
-    **dict.fromkeys(("LICENSE", "COPYING", "AUTHORS", "NOTICE", "README", "CHANGES"), "text"),
+    **dict.fromkeys(("LICENSE", "COPYING", "AUTHORS", "NOTICE", "README", "INSTALL"), "text"),
+    **dict.fromkeys(("CHANGES", "CHANGELOG", "ChangeLog", "HISTORY", "NEWS", "TODO"), "text"),
 }
 
 

@@ -98,7 +98,9 @@ def vocabulary(text: str) -> set[str]:
 
 @lru_cache(_REMEMBERED_WORDS)
 def tokens_of_word(word: str) -> tuple[str, ...]:
-    """`getItems` gives `getitems`, `get` and `item`; one character gives nothing."""
+    """`getItems` gives `getitems`, `get` and `item`, `step_3` gives itself and `step`; one character
+    gives nothing.
+    """
     if len(word) > _LONGEST_WORD:
         return ()
     if _IS_CJK.match(word):
@@ -107,7 +109,7 @@ def tokens_of_word(word: str) -> tuple[str, ...]:
     parts = _PARTS.findall(word)
     stems = tuple(stem(part.lower()) for part in parts if len(part) > 1)
     whole = stem(word.strip("_").lower())
-    if len(parts) > 1 and stems != (whole,):
+    if len(whole) > 1 and stems != (whole,):
         return (whole, *stems)
     return stems
 

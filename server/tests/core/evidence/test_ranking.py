@@ -10,21 +10,39 @@ from hypothesis import strategies as st
 from live_memory.core.evidence.question import terms_of
 from live_memory.core.evidence.ranking import (
     Collection,
+    Leaning,
     Posting,
+    by_rank,
+    emphasis,
     factor,
     factors,
     file_scores,
-    is_test,
+    is_on_a_subject,
     leaning_of,
+    least_factor,
     most_factor,
     name_bonus,
+    place_factor,
+    place_score,
     unit_scores,
     worth,
 )
+from live_memory.core.evidence.traits import Traits
 from live_memory.core.values import RelPath
 
 # Units 1 to 4 of two files; unit 0 never exists.
-FOUR = Collection(owners=[0, 1, 1, 2, 2], lengths=[0, 10, 10, 10, 40], live=4, mean_length=17.5)
+FOUR = Collection(owners=[0, 1, 1, 2, 2], live=4)
+PLAIN = Traits(branching=0.0, comment=0.0, is_imports=False, is_test=False)
+IMPORTS = replace(PLAIN, is_imports=True)
+PROGRAM, TEST, PROSE = RelPath("src/a.py"), RelPath("tests/test_a.py"), RelPath("docs/a.md")
+
+
+def _leaning(question: str) -> Leaning:
+    return leaning_of(terms_of(question))
+
+
+def _value(path: RelPath, question: str, *, traits: Traits = PLAIN, is_main: bool = True) -> float:
+    return place_factor(path, traits, _leaning(question), is_main=is_main)
 
 
 def test_rare_words_are_worth_more_and_weights_multiply() -> None:
@@ -33,9 +51,10 @@ def test_rare_words_are_worth_more_and_weights_multiply() -> None:
     assert worth(FOUR, Posting("a", 2.0, [1], [1])) == 2 * worth(FOUR, rare)
 
 
-def test_more_mentions_and_shorter_text_score_higher() -> None:
-    scores = unit_scores(FOUR, [Posting("a", 1.0, [1, 2, 4], [1, 3, 1])])
-    assert scores[2] > scores[1] > scores[4] > 0
+def test_what_weighs_more_in_a_place_scores_higher_and_no_word_without_end() -> None:
+    scores = unit_scores(FOUR, [Posting("a", 1.0, [1, 2, 4], [16, 48, 10**9])])
+    assert scores[4] > scores[2] > scores[1] > 0
+    assert scores[4] < 4 * scores[1]
     assert scores[3] == scores[0] == 0
 
 
@@ -54,34 +73,6 @@ def test_scores_of_words_add_up(one: list[int], other: list[int]) -> None:
 def test_a_file_is_its_best_place_and_parts_of_the_next_two() -> None:
     values, owners = [0, 1.0, 4.0, 2.0, 8.0, 5.0, 0], [0, 1, 1, 1, 1, 2, 3]
     assert file_scores(values, owners, count=4) == [0, 8.0 + 2.0 + 0.5, 5.0, 0]
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "tests/a.py",
-        "a/__tests__/b.js",
-        "src/test_x.py",
-        "x_test.go",
-        "a.spec.ts",
-        "conftest.py",
-        "Shop.Tests/Cart.cs",
-        "test-shop/src/Cart.java",
-        "src/CartTest.java",
-        "Source/CartTests.swift",
-        "src/CartSpec.kt",
-        "benchmarks/cart.rb",
-    ],
-)
-def test_tests_are_known_by_their_path(path: str) -> None:
-    assert is_test(RelPath(path))
-
-
-@pytest.mark.parametrize(
-    "path", ["src/testimony.py", "latest/a.py", "attest.go", "src/contest.js", "src/Latest.java"]
-)
-def test_a_word_with_test_in_it_is_no_test(path: str) -> None:
-    assert not is_test(RelPath(path))
 
 
 def test_tests_and_prose_step_back_unless_tests_are_asked_for() -> None:
@@ -126,3 +117,69 @@ def test_no_file_has_a_factor_above_the_most_and_each_is_told_in_parts(
         leaning = leaning_of(replace(terms_of(question), edited=edited))
         assert factor(path, leaning) <= most_factor(leaning)
         assert factor(path, leaning) == pytest.approx(math.prod(factors(path, leaning).values()))
+        assert factor(path, leaning) >= least_factor()
+
+
+def test_a_place_of_the_program_comes_before_others_unless_they_are_asked_for() -> None:
+    question = "where is the cookie saved?"
+    others = "tests/a.py examples/a.py vendor/a.py dist/a.js docs/ja/a.md CHANGELOG.md a.json a.md"
+    for name in others.split():
+        assert _value(PROGRAM, question) > _value(RelPath(name), question) > 0, name
+    assert _value(TEST, "where is the cookie tested?") == 1
+    assert _value(RelPath("examples/a.py"), "is there an example of a cookie?") == 1
+
+
+def test_a_reason_may_stand_in_prose_and_what_changed_in_the_changelog() -> None:
+    where, why = "where is the cookie removed?", "why was the cookie removed?"
+    changelog = RelPath("CHANGELOG.md")
+    assert _value(PROSE, why) > _value(PROSE, where)
+    assert _value(changelog, why) > _value(changelog, where)
+    assert _value(changelog, why) > _value(changelog, "why is the cookie signed?")
+
+
+def test_how_people_work_on_the_project_stands_in_guides_and_build_files() -> None:
+    question = "how do I run the tests?"
+    order = ("CONTRIBUTING.md", "Makefile", "docs/api.md", "src/a.py", "vendor/a.py")
+    values = [_value(RelPath(name), question) for name in order]
+    assert values == sorted(values, reverse=True)
+    assert len(set(values)) == len(values)
+
+
+def test_imports_tests_beside_the_program_and_languages_used_beside_step_back() -> None:
+    question, in_test = "where is it saved?", replace(PLAIN, is_test=True)
+    plain = _value(PROGRAM, question)
+    assert _value(PROGRAM, question, traits=IMPORTS) < plain
+    assert _value(PROGRAM, question, traits=in_test) < plain
+    assert _value(PROGRAM, "where is it tested?", traits=in_test) == plain
+    assert _value(PROGRAM, question, is_main=False) < plain
+    assert _value(RelPath("completions/a.sh"), question) < plain
+
+
+def test_a_place_in_a_file_that_is_written_out_or_was_edited_comes_forward() -> None:
+    assert _value(PROGRAM, "what is in src/a.py?") > _value(RelPath("b.py"), "what is in src/a.py?")
+    edited = replace(_leaning("how is it kept?"), edited=frozenset({PROGRAM}))
+    assert place_factor(PROGRAM, PLAIN, edited, is_main=True) > _value(PROGRAM, "how is it kept?")
+
+
+def test_a_place_that_holds_more_of_the_question_is_worth_more() -> None:
+    assert place_score(4.0, held=1.0) == 4.0
+    assert 0 < place_score(4.0, held=0.1) < place_score(4.0, held=0.9)
+
+
+def test_what_decides_comes_before_what_only_tells() -> None:
+    asks = _leaning("where is the cookie saved?").asks
+    decides, tells = replace(PLAIN, branching=1.0), replace(PLAIN, comment=1.0)
+    assert emphasis(decides, asks) > emphasis(PLAIN, asks) > emphasis(tells, asks)
+    why = _leaning("why is the cookie signed?").asks
+    assert emphasis(tells, why) >= emphasis(PLAIN, why)
+
+
+def test_ranks_are_worth_less_and_less() -> None:
+    values = [by_rank(at) for at in range(50)]
+    assert values == sorted(values, reverse=True)
+    assert values[0] < 2 * values[10]
+
+
+def test_a_long_question_is_on_a_subject() -> None:
+    assert not is_on_a_subject(terms_of("where is the cookie saved?"))
+    assert is_on_a_subject(terms_of(" ".join(f"word{letter}x" for letter in "abcdefghijkl")))

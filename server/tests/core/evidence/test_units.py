@@ -1,10 +1,11 @@
-"""A file in stretches."""
+"""A file in places."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from live_memory.core.evidence.outline import outline
-from live_memory.core.evidence.units import cut, enclosing, stands_above, weigh
+from live_memory.core.evidence.traits import unpacked
+from live_memory.core.evidence.units import LONGEST_WHOLE, PARTS, Unit, cut, loses_words, weigh
 from live_memory.core.values import RelPath
 
 PATH = RelPath("src/shop/cart.py")
@@ -21,69 +22,115 @@ LINES = [
     "    return inner",
     "",
     "class A:",
+    "    size = 2",
+    "",
     "    def g(self):",
     "        return 2",
+    "",
+    "    def h(self):",
+    "        return 3",
 ]
 
 
-def test_units_begin_where_definitions_do_with_what_stands_above() -> None:
-    units = cut(LINES, outline(PATH, LINES))
-    assert [(u.start, u.end, u.definition and u.definition.name) for u in units] == [
-        (1, 4, None),
-        (5, 7, "first"),
-        (8, 11, "first.inner"),
-        (12, 12, "A"),
-        (13, 14, "A.g"),
+def _cut(lines: list[str], path: RelPath = PATH) -> list[tuple[int, int, str | None]]:
+    units = cut(path, lines, outline(path, lines))
+    return [(u.start, u.end, u.definition.name if u.definition else None) for u in units]
+
+
+def test_a_place_is_a_whole_definition_with_what_stands_above() -> None:
+    assert _cut(LINES) == [
+        (1, 3, None),
+        (5, 10, "first"),
+        (12, 13, "A"),
+        (15, 16, "A.g"),
+        (18, 19, "A.h"),
     ]
 
 
-def test_a_long_definition_is_cut_into_stretches_of_its_own() -> None:
-    lines = ["def f():", *["    x()"] * 59]
-    units = cut(lines, outline(PATH, lines))
-    assert [(u.start, u.end) for u in units] == [(1, 25), (26, 50), (51, 60)]
-    assert {u.definition and u.definition.name for u in units} == {"f"}
+def test_a_comment_of_one_definition_is_no_part_of_the_one_before() -> None:
+    lines = ["def a():", "    return 1", "# Of b.", "@cached", "def b():", "    return 2"]
+    assert _cut(lines) == [(1, 2, "a"), (3, 6, "b")]
 
 
-def test_the_innermost_definition_encloses_a_line() -> None:
-    outlined = outline(PATH, LINES)
-    names = [d.name if d else None for d in (enclosing(outlined, n) for n in (3, 9, 10, 13, 99))]
-    assert names == [None, "first.inner", "first", "A.g", None]
+def test_a_long_inner_function_is_a_place_of_its_own() -> None:
+    short = ["def f():", "    def g():", *["        x()"] * 70, "    return g"]
+    long = ["def f():", "    def g():", *["        x()"] * 90, "    return g"]
+    assert {name for _, _, name in _cut(short)} == {"f"}
+    assert {name for _, _, name in _cut(long)} == {"f", "f.g"}
 
 
-def test_names_weigh_three_times_and_the_path_once() -> None:
-    units = cut(LINES, outline(PATH, LINES))
-    words = weigh(PATH, LINES, units[-1])
-    assert words["shop"] == words["cart"] == words["self"] == 1
-    assert weigh(PATH, LINES, units[1])["first"] == 1 + 3
+def test_a_definition_is_whole_up_to_a_length_and_then_cut_at_blank_or_shallow_lines() -> None:
+    assert _cut(["def f():", *["    x()"] * (LONGEST_WHOLE - 1)]) == [(1, LONGEST_WHOLE, "f")]
+    block = ["    if x:", *["        x()"] * 30]
+    assert _cut(["def f():", *block, *block, *block]) == [
+        (1, 32, "f"),
+        (33, 63, "f"),
+        (64, 94, "f"),
+    ]
+    blank = ["def f():", *["    x()"] * 39, "", *["    x()"] * 40]
+    assert _cut(blank) == [(1, 40, "f"), (42, 81, "f")]
+
+
+def test_documents_are_cut_by_their_headings() -> None:
+    lines = ["# Shop", "", "Sells.", "", "## Cart", "", "Holds.", "", "# End"]
+    assert _cut(lines, RelPath("a.md")) == [(1, 3, "Shop"), (5, 7, "Cart"), (9, 9, "End")]
+
+
+def test_what_a_place_looks_like_is_kept_of_programs_only() -> None:
+    lines = ["# If a, if b.", "# Else.", "def f(a):", "    if a:", "        return 1"]
+    program = cut(PATH, lines, outline(PATH, lines))
+    assert any(unit.traits for unit in program)
+    prose = cut(RelPath("a.md"), lines, outline(RelPath("a.md"), lines))
+    assert [unit.traits for unit in prose] == [0] * len(prose)
+    assert unpacked(0).comment == 0
 
 
 rows = st.lists(st.sampled_from(["", "def f():", "    x()", "class A:", "# c", "    def g():"]))
 
 
-@given(rows)
-def test_each_line_with_text_is_in_exactly_one_unit(lines: list[str]) -> None:
-    units = cut(lines, outline(PATH, lines))
+@given(rows, st.sampled_from(["a.py", "a.md", "a.rb"]))
+def test_each_line_with_text_is_in_exactly_one_place(lines: list[str], name: str) -> None:
+    path = RelPath(name)
+    units = cut(path, lines, outline(path, lines))
     covered = [n for unit in units for n in range(unit.start, unit.end + 1)]
-    assert len(covered) == len(set(covered))
+    assert covered == sorted(set(covered))
     assert {n for n, line in enumerate(lines, 1) if line.strip()} <= set(covered)
-    assert all(unit.end - unit.start < 25 for unit in units)
+    assert all(unit.end - unit.start < LONGEST_WHOLE for unit in units)
 
 
-def test_a_comment_torn_from_its_definition_is_still_written_above_it() -> None:
-    lines = [
-        "def a():",
-        "    return 1",
-        "",
-        *["# Said."] * 30,
-        "@cached",
-        "def b():",
-        "    return 2",
-    ]
-    outlined = outline(PATH, lines)
-    (first, second, third) = cut(lines, outlined)
-    assert (second.start, second.end, second.definition) == (4, 28, None)
-    assert stands_above(lines, outlined, second.start, second.end) == outlined[1]
-    assert stands_above(lines, outlined, first.start, first.end) is None
-    assert stands_above(lines, outlined, third.start, third.end) is None
-    apart = [*lines[:33], "", "", *lines[33:]]
-    assert stands_above(apart, outline(PATH, apart), 4, 28) is None
+def test_a_name_weighs_more_than_what_is_done_and_a_path_counts_once() -> None:
+    lines = ["def save(jar):", "    return write(jar)"]
+    (unit,) = cut(PATH, lines, outline(PATH, lines))
+    words = weigh(PATH, lines, unit)
+    assert words["shop"] == words["cart"] == PARTS
+    assert words["sav"] > 2 * words["writ"] > 0
+    assert words["jar"] > words["writ"]
+
+
+def test_a_word_weighs_less_the_more_words_there_are_beside_it() -> None:
+    def weight(lines: list[str]) -> int:
+        return weigh(PATH, lines, Unit(1, len(lines), None))["cooki"]
+
+    assert weight(["cookie"]) > weight(["cookie", *["other words"] * 50]) > 0
+
+
+def test_what_is_said_and_what_is_done_are_weighed_apart() -> None:
+    """A long comment does not weaken the words of the few lines below it."""
+    done = ["def f():", "    return cookie"]
+    told = ["# Many words.", "# Many more of them.", *done]
+    bare, commented = (weigh(PATH, lines, Unit(1, len(lines), None)) for lines in (done, told))
+    assert bare["cooki"] == commented["cooki"]
+    prose = RelPath("a.md")
+    bare, commented = (weigh(prose, lines, Unit(1, len(lines), None)) for lines in (done, told))
+    assert bare["cooki"] > commented["cooki"]
+
+
+def test_every_word_of_a_place_has_a_weight_however_long_the_place_is() -> None:
+    lines = [f"word{chr(97 + n % 26)}{chr(97 + n // 26)}q()" for n in range(600)]
+    assert min(weigh(PATH, lines, Unit(1, 600, None)).values()) >= 1
+
+
+def test_lines_that_are_data_lose_words_and_others_do_not() -> None:
+    assert not loses_words(LINES)
+    assert loses_words(["x = 1", "a b " * 600])
+    assert loses_words(["x" * 90])

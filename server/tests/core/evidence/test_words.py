@@ -46,7 +46,13 @@ def test_an_identifier_is_whole_and_in_its_parts() -> None:
     assert tokens("getHTTPResponse") == ["gethttprespons", "get", "http", "respons"]
     assert tokens("_got_registered_once") == ["got_registered_onc", "got", "regist", "onc"]
     assert tokens("SESSION_COOKIE") == ["session_cooki", "sess", "cooki"]
-    assert tokens("utf8 x 404") == ["utf", "404"]
+    assert tokens("utf8 x 404") == ["utf8", "utf", "404"]
+
+
+def test_a_name_that_ends_in_a_digit_is_itself_and_not_only_its_letters() -> None:
+    assert tokens("step_3") == ["step_3", "step"]
+    assert tokens("S3") == ["s3"]
+    assert set(tokens("step_3")) & set(tokens("step_4")) == {"step"}
 
 
 def test_an_identifier_has_the_same_tokens_however_it_is_spelt() -> None:
