@@ -98,9 +98,7 @@ def vocabulary(text: str) -> set[str]:
 
 @lru_cache(_REMEMBERED_WORDS)
 def tokens_of_word(word: str) -> tuple[str, ...]:
-    """`getItems` gives `getitems`, `get` and `item`, `step_3` gives itself and `step`; one character
-    gives nothing.
-    """
+    """`getItems` gives `getitems`, `get` and `item`, `step_3` itself and `step`; one letter nothing."""
     if len(word) > _LONGEST_WORD:
         return ()
     if _IS_CJK.match(word):
