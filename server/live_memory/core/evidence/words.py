@@ -81,11 +81,7 @@ def words_of(text: str) -> list[str]:
 
 def tokens(text: str) -> list[str]:
     """Every word whole and in its parts, stemmed, in order; then what hyphens join, as one word."""
-    found = list(chain.from_iterable(map(tokens_of_word, _WORD.findall(text))))
-    if "-" in text:
-        for name in _HYPHENATED.findall(text):
-            found += tokens_of_word(name.replace("-", "_"))[:1]
-    return found
+    return [*chain.from_iterable(map(tokens_of_word, _WORD.findall(text))), *_joined(text)]
 
 
 def vocabulary(text: str) -> set[str]:
@@ -93,12 +89,19 @@ def vocabulary(text: str) -> set[str]:
     found: set[str] = set()
     for word in set(_WORD.findall(text)):
         found.update(tokens_of_word(word))
+    found.update(_joined(text))
     return found
+
+
+def _joined(text: str) -> Iterator[str]:
+    if "-" in text:
+        for name in _HYPHENATED.findall(text):
+            yield from tokens_of_word(name.replace("-", "_"))[:1]
 
 
 @lru_cache(_REMEMBERED_WORDS)
 def tokens_of_word(word: str) -> tuple[str, ...]:
-    """`getItems` gives `getitems`, `get` and `item`, `step_3` itself and `step`; one letter nothing."""
+    """`getItems` gives `getitems`, `get` and `item`, `step_3` itself and `step`."""
     if len(word) > _LONGEST_WORD:
         return ()
     if _IS_CJK.match(word):
