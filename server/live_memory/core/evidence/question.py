@@ -47,8 +47,10 @@ relationship relationships repository responsibility role serve serves significa
 specifically work works code implement implemented implementation describe difference
 """
 _STOPWORDS = frozenset((_ENGLISH + _ASKING).split())
-# What may end such a word: it is compared as it is written, for `user` is not `use`.
-_ENDINGS = (("ing", ""), ("ing", "e"), ("ed", ""), ("ed", "e"), ("es", ""), ("ies", "y"), ("s", ""))
+# What may end such a word: it is compared as it is written, for `user` is not `use`. Shorter ones
+# are listed in all their forms, for `noted` is not `not`.
+_ENDINGS = (("ing", ""), ("ing", "e"), ("ed", ""), ("ed", "e"), ("ies", "y"), ("s", ""))
+_SHORTEST_WITH_ENDING = 4
 
 _GREETINGS = frozenset(
     ("bye", "hallo", "hello", "hey", "hi", "hola", "no", "ok", "okay", "please", "thanks", "yes")
@@ -168,7 +170,7 @@ def is_plain(word: str) -> bool:
     if lower in _STOPWORDS:
         return True
     forms = (lower.removesuffix(end) + more for end, more in _ENDINGS if lower.endswith(end))
-    return any(len(form) > 1 and form in _STOPWORDS for form in forms)
+    return any(len(form) >= _SHORTEST_WITH_ENDING and form in _STOPWORDS for form in forms)
 
 
 def asks_nothing(question: str) -> bool:

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from live_memory.core.evidence.question import (
     asked_for_a_way,
     asked_for_uses,
+    asked_of_impact,
     hyphenated,
+    is_plain,
     joined_forms,
     terms_of,
 )
@@ -55,11 +57,44 @@ def test_a_pasted_log_is_bounded() -> None:
         ("What is in src/flask/app.py?", "src/flask/app.py"),
         ("What does c.Abort do?", "c.Abort"),
         ("What does Session.send do?", "Session.send"),
-        ("Is JSON sorted?", "JSON"),
+        ("Where is step_3 defined?", "step_3"),
+        ("What does get_TTL do?", "get_TTL"),
     ],
 )
 def test_names_are_what_is_written_as_one(question: str, name: str) -> None:
     assert name in terms_of(question).names
+
+
+@pytest.mark.parametrize("word", ["URL", "TTL", "TLS", "SDK", "XML", "JSON"])
+def test_a_word_in_capitals_is_a_word_and_no_name(word: str) -> None:
+    terms = terms_of(f"Which {word} does charge post to?")
+    assert terms.names == ()
+    assert terms.weights == terms_of(f"Which {word.lower()} does charge post to?").weights
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "theme",
+        "themes",
+        "server",
+        "user",
+        "owner",
+        "worker",
+        "note",
+        "notes",
+        "noted",
+        "outer",
+        "inner",
+    ],
+)
+def test_a_word_that_only_begins_like_a_word_of_asking_stays(word: str) -> None:
+    assert len(_weights(f"Where is the {word} kept?")) == 2
+
+
+@pytest.mark.parametrize("word", ["uses", "using", "gives", "making", "happened", "Needs", "does"])
+def test_the_forms_of_a_word_of_asking_point_nowhere_either(word: str) -> None:
+    assert is_plain(word)
 
 
 def test_plain_english_has_no_names() -> None:
@@ -126,6 +161,38 @@ def test_any_text_is_a_question(question: str) -> None:
     assert len(terms.names) == len(set(terms.names))
     asked_for_uses(question)
     asked_for_a_way(question)
+    assert len(asked_of_impact(question)) <= 12
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("What calls save_session?", "save_session"),
+        ("What depends on Session.send?", "Session.send"),
+        ("If I change parse, what breaks?", "parse"),
+        ("Which functions are affected if I change render()?", "render"),
+        ("I want to change `flush`, who relies on it?", "flush"),
+        ("What uses the jar?", "jar"),
+        ("callers of walk", "walk"),
+    ],
+)
+def test_who_asks_what_a_change_breaks_means_what_is_changed(question: str, name: str) -> None:
+    """And not `change` or `calls`, which code may define as well."""
+    assert asked_of_impact(question)[0] == name
+    told = {"change", "calls", "callers", "breaks", "affected", "depends", "relies", "functions"}
+    assert told.isdisjoint(asked_of_impact(question))
+
+
+@pytest.mark.parametrize(
+    "question", ["Where is the session saved?", "How does parse work?", "What is a jar?"]
+)
+def test_other_questions_ask_for_no_impact(question: str) -> None:
+    assert asked_of_impact(question) == ()
+
+
+def test_of_a_long_question_only_what_is_written_as_a_name_is_what_is_changed() -> None:
+    many = " ".join(f"word{letter}x" for letter in "abcdefghijklmnop")
+    assert asked_of_impact(f"who calls save_session where {many}?") == ("save_session",)
 
 
 def test_a_hyphenated_name_is_also_sought_as_code_writes_it() -> None:
