@@ -73,13 +73,13 @@ _DO = (
     r"develop)"
 )
 _PROJECT = _says(
-    rf"\bhow (?:do|can|should|would|does) (?:i|you|we|one)\b[^.?]*\b{_DO}\b"
+    rf"\bhow (?:do|can|should|would|does) (?:i|you|we|one)\b[^.?]{{0,200}}\b{_DO}\b"
     r"|\b(?:cut|make|do|prepare|publish\w*|each|new|next) (?:an? |the )?(?:new )?"
     r"(?:release|version)s?\b"
     r"|\b(?:released?|publish(?:ed|es)?) (?:to|on)\b|\bversion (?:bump|tag|gets?|ends?)\b"
     r"|\b(?:contribut\w+|maintainers?|pull requests?|changelog)\b"
     rf"|\b{_LANGUAGES} versions?\b|\bversions? of {_LANGUAGES}\b|\bmsrv\b"
-    r"|\bin ci\b|\bci (?:runs?|tests?|checks?)\b|\bhow often does\b.*\breleas|\bdeploy\w*\b"
+    r"|\bin ci\b|\bci (?:runs?|tests?|checks?)\b|\bhow often does\b.{0,200}\breleas|\bdeploy\w*\b"
     r"|\bwhat (?:is|does) (?:this|the) (?:project|repo\w*|package|library|tool|codebase)\b"
     r"|\b(?:test suite|tests locally|integration tests)\b|\bwhat do i (?:type|run)\b"
     r"|\bbehind (?:nginx|apache|a reverse proxy)\b"
