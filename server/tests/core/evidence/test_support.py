@@ -80,8 +80,24 @@ def test_who_asks_if_there_is_such_a_thing_needs_more_of_it_than_who_asks_where_
 )
 def test_the_best_place_must_hold_a_share_of_a_long_question(held: int, standing: Standing) -> None:
     words = [f"word{letter}x" for letter in "abcdefghijklmnopqrst"]
-    question, place = " ".join(words), " ".join(words[:held])
+    question, place = f"where is the {' '.join(words)}", " ".join(words[:held])
     assert _support(question, place, elsewhere=question).standing is standing
+
+
+def test_what_is_asked_for_as_one_thing_must_stand_in_one_place() -> None:
+    question = "is there a retry of the email queue worker"
+    together = _support(question, "retry email queue worker")
+    assert (together.standing, together.is_scattered) == (Standing.ENOUGH, False)
+    apart = _support(question, "retry email worker", "queue")
+    assert (apart.standing, apart.is_scattered, apart.missing) == (Standing.THIN, True, ())
+
+
+def test_a_question_in_another_language_is_answered_by_the_names_it_holds() -> None:
+    words = "wo wird denn die Datei gespeichert"
+    found = _support(f"{words}, save_session", "save_session")
+    assert (found.standing, found.unknown) == (Standing.THIN, ())
+    found = _support(f"{words}, load_session", "save_session")
+    assert found.unknown == ("load_session",)
 
 
 def test_a_common_word_that_the_places_do_not_hold_takes_nothing_away() -> None:
