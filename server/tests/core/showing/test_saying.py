@@ -2,9 +2,9 @@
 
 from live_memory.core.evidence.outline import outline
 from live_memory.core.evidence.places import OpenedFile, Place, RankedUnit
-from live_memory.core.evidence.saying import ending, leading, nothing_found, uses_lead, way_lead
 from live_memory.core.evidence.support import Standing, Support
 from live_memory.core.evidence.uses import Step, Use
+from live_memory.core.showing.saying import ending, leading, nothing_found, uses_lead, way_lead
 from live_memory.core.values import ContentHash, RelPath
 
 PLENTY = 10_000
