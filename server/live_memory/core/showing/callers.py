@@ -62,12 +62,10 @@ def callers(
         if left >= 0:
             break
     for at, group in enumerate(groups):
-        for whole, around, _ in sizes:
-            larger = _caller(*group, whole=whole, around=around)
-            more = len(rendered(larger)) - len(rendered(found[at]))
-            if more <= max(0, left):
-                found[at], left = larger, left - more
-                break
+        most = len(rendered(found[at])) + max(0, left)
+        larger = (_caller(*group, whole=whole, around=around) for whole, around, _ in sizes)
+        found[at] = next(each for each in larger if len(rendered(each)) <= most)
+        left = most - len(rendered(found[at]))
     return [*found, *heads]
 
 
