@@ -1,7 +1,7 @@
 """What the authors say: docstrings, comments and texts, told apart from lines that do something."""
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 
 from live_memory.core.evidence.places import Definition
@@ -11,7 +11,6 @@ __all__ = [
     "first_sentence",
     "silent_lines",
     "spoken_lines",
-    "telling_sentence",
     "told_lines",
 ]
 
@@ -30,12 +29,8 @@ _TAG = re.compile(
     r"(?:Args|Arguments|Parameters|Returns|Raises|Yields|Examples?|Notes?|See Also)\b:?\s*$)"
 )
 _SENTENCE = re.compile(r"(.+?(?<!e\.g)(?<!i\.e)(?<!etc)(?<!vs)[.!?])(?=\s+\W?[A-Z0-9]|\s*$)")
-_ITEM = re.compile(r"(?:[*+-]|\d+[.)])\s")
-_NO_PROSE = re.compile(r"[{};]|&#|^\W*$")
 _MOST_LINES, _MOST_READ = 8, 400
 _LONGEST, _MOST_CHARACTERS = 220, 8_000
-# What a sentence beyond the first must hold of a question to be worth its room.
-_TELLING_SHARE = 0.25
 # Markup of the languages' documentation, and what is left of it.
 _MARKUP: Sequence[tuple[re.Pattern[str], str]] = (
     (re.compile(r"\{@(?:code|literal|value)\s+([^{}]*)\}"), r"`\1`"),
@@ -74,26 +69,13 @@ def doc_of(lines: Sequence[str], definition: Definition) -> str | None:
 
 def first_sentence(text: str) -> str:
     """Up to the first full stop, on one line, without markup."""
-    return _bounded(next(_sentences(text), ""))
-
-
-def telling_sentence(
-    lines: Sequence[str], definition: Definition, worth: Callable[[str], float], *, all_worth: float
-) -> str | None:
-    """The sentence of the documentation that holds most of a question, if that is not the first."""
-    rows = []
-    for text in _documentation(lines, definition):
-        if _TAG.match(text):
-            break
-        rows.append("\n" if not text else f"\n{text}" if _ITEM.match(text) else text)
-    said = [s for part in " ".join(rows).split("\n") for s in _sentences(part)]
-    further = [s for s in said[1:] if not _ITEM.match(s) and not _NO_PROSE.search(s)]
-    if not further:
-        return None
-    best = max(further, key=worth)
-    value = worth(best)
-    is_telling = value > worth(said[0]) and value >= _TELLING_SHARE * all_worth
-    return _bounded(best) if is_telling else None
+    text = text[:_MOST_CHARACTERS]
+    for pattern, instead in _MARKUP:
+        text = pattern.sub(instead, text)
+    said = " ".join(text.split())
+    found = _SENTENCE.match(said)
+    sentence = found.group(1) if found else said
+    return sentence if len(sentence) <= _LONGEST else f"{sentence[:_LONGEST].rstrip()}…"
 
 
 def spoken_lines(lines: Sequence[str], first: int, last: int) -> frozenset[int]:
@@ -194,20 +176,3 @@ def _comment_above(lines: Sequence[str], at: int) -> list[str]:
         said.append(text if any(c.isalnum() for c in text) else "")
         at -= 1
     return said[::-1]
-
-
-def _sentences(text: str) -> Iterator[str]:
-    """The sentences of a text, on one line each, without markup."""
-    text = text[:_MOST_CHARACTERS]
-    for pattern, instead in _MARKUP:
-        text = pattern.sub(instead, text)
-    rest = " ".join(text.split())
-    while rest:
-        found = _SENTENCE.match(rest)
-        sentence = found.group(1) if found else rest
-        yield sentence
-        rest = rest[len(sentence) :].lstrip()
-
-
-def _bounded(sentence: str) -> str:
-    return sentence if len(sentence) <= _LONGEST else f"{sentence[:_LONGEST].rstrip()}…"

@@ -1,20 +1,18 @@
 """Places as everybody is shown them: under `path:a-b name`, every line behind its number."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from live_memory.core.evidence.outline import head_end, indent_of
 from live_memory.core.evidence.places import Definition, DefinitionKind, OpenedFile, Place
 from live_memory.core.evidence.units import LONGEST_WHOLE
 from live_memory.core.evidence.words import unique
-from live_memory.core.values import RelPath
 
 __all__ = [
     "Excerpt",
     "excerpt",
     "filled",
     "merged",
-    "paths_of",
     "rendered",
     "room_of",
     "spans_around",
@@ -127,11 +125,6 @@ def rendered(shown: Excerpt) -> str:
         rows += [f"{n}|{_cut_indent(lines[n - 1], common)[:_LONGEST_LINE]}" for n in said]
         before = last
     return "\n".join(rows)
-
-
-def paths_of(shown: Sequence[Excerpt]) -> tuple[RelPath, ...]:
-    """The files that are shown, in order."""
-    return unique(each.file.path for each in shown)
 
 
 def merged(spans: Iterable[Span]) -> tuple[Span, ...]:

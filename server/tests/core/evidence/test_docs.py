@@ -11,7 +11,6 @@ from live_memory.core.evidence.docs import (
     first_sentence,
     silent_lines,
     spoken_lines,
-    telling_sentence,
 )
 from live_memory.core.evidence.outline import outline
 from live_memory.core.values import RelPath
@@ -96,6 +95,10 @@ def test_the_first_line_of_a_file_has_nothing_above() -> None:
     assert _said("a.py", "# Said.\ndef f():\n    return 1") == {"f": "Said."}
 
 
+def test_a_docstring_that_is_cut_off_is_said_as_far_as_it_goes() -> None:
+    assert _said("a.py", 'def f():\n    """One\n    two') == {"f": "One two"}
+
+
 def test_a_long_paragraph_is_cut_and_decorators_are_looked_past() -> None:
     long = 'def f():\n    """One\n' + "    more\n" * 20 + '    """\n'
     assert _said("a.py", long) == {"f": "One" + " more" * 7}
@@ -136,37 +139,6 @@ def test_spoken_lines_are_within_what_was_asked_for(lines: list[str], first: int
     assert spoken_lines(lines, first, 7) <= set(range(first, min(7, len(lines)) + 1))
 
 
-FURTHER = """
-    /**
-     * Reads a document.
-     *
-     * <p>A reader with default settings is used. It is:
-     * - lenient about trailing data
-     *
-     * <p>No exception is thrown if there is {@code trailing} data. Other things happen
-     * too.
-     *
-     * @return trailing data, trailing data
-     */
-    public T read(String text) {
-        return null;
-    }
-"""
-
-
-def _worth(sentence: str) -> float:
-    return sum(sentence.count(word) for word in ("trailing", "data"))
-
-
-def test_the_sentence_that_holds_the_question_is_found_further_down() -> None:
-    lines = dedent(FURTHER).splitlines()
-    (read,) = outline(RelPath("A.java"), lines)
-    further = telling_sentence(lines, read, _worth, all_worth=2)
-    assert further == "No exception is thrown if there is `trailing` data."
-    assert telling_sentence(lines, read, _worth, all_worth=20) is None
-    assert telling_sentence(lines, read, lambda said: said.count("document"), all_worth=1) is None
-
-
 TEXTS = """
     fn doc_long(&self) -> &'static str {
         r"
@@ -187,11 +159,13 @@ def test_texts_in_strings_are_silent_and_code_with_messages_is_not() -> None:
     lines = dedent(TEXTS).splitlines()
     assert silent_lines(lines, 1, len(lines)) == {4, 5, 6, 7}
     assert silent_lines(lines[:5], 1, 5) == frozenset()
+    apart = [*lines[3:7], *["x = f(1)"] * 9, *lines[3:7]]
+    assert silent_lines(apart, 1, len(apart)) == {1, 2, 3, 4, 14, 15, 16, 17}
 
 
 @pytest.mark.parametrize("text", ["A. ", "{@code ", "[a](", "<a ", "`` ", "a(b).", "\\c "])
 def test_documentation_without_end_is_read_in_no_time(text: str) -> None:
     lines = ["// " + text * 80_000, "def f():", "    return 1"]
     (f,) = outline(RelPath("a.py"), lines)
-    assert telling_sentence(lines, f, len, all_worth=10**9) is None
+    assert len(first_sentence(doc_of(lines, f) or "")) <= 221
     assert len(first_sentence(text * 80_000)) <= 221
