@@ -7,6 +7,8 @@ from live_memory.core.evidence.natures import (
     family_of,
     is_aside,
     is_guide,
+    is_on_ci,
+    is_on_settings,
     is_test,
     nature_of,
 )
@@ -75,6 +77,20 @@ def test_what_serves_shells_and_editors_stands_beside_the_program() -> None:
     for name in ("completions/a.sh", "types/index.d.ts", "contrib/a.pl", "config.h.in"):
         assert is_aside(RelPath(name)), name
     assert not is_aside(RelPath("src/index.ts"))
+
+
+def test_files_that_a_machine_runs_on_every_change_are_known() -> None:
+    for name in (".github/workflows/a.yml", ".ci/run", ".gitlab-ci.yml", "tox.ini"):
+        assert is_on_ci(RelPath(name)), name
+    for name in ("src/circle.py", "docs/ci.md", "Makefile"):
+        assert not is_on_ci(RelPath(name)), name
+
+
+def test_files_that_are_named_for_what_can_be_set_are_known() -> None:
+    for name in ("src/config.py", "lib/defaults.js", "cmd/flags.go", "src/cli.rs", "a/env.py"):
+        assert is_on_settings(RelPath(name)), name
+    for name in ("src/cart.py", "lib/client.js", "environment.py"):
+        assert not is_on_settings(RelPath(name)), name
 
 
 @pytest.mark.parametrize("pair", ["a.h a.cpp", "a.tsx a.js", "a.kt a.java", "a.pyi a.py"])

@@ -155,6 +155,18 @@ def test_imports_tests_beside_the_program_and_languages_used_beside_step_back() 
     assert _value(RelPath("completions/a.sh"), question) < plain
 
 
+def test_files_for_settings_or_automation_come_forward_where_those_are_asked_for() -> (
+    None
+):
+    config, workflow = RelPath("src/config.py"), RelPath(".github/workflows/test.yml")
+    default, plain = "what is the default limit?", "where is it saved?"
+    assert _value(config, default) > _value(PROGRAM, default)
+    assert _value(config, plain) == _value(PROGRAM, plain)
+    automated = "which checks does continuous integration do?"
+    assert _value(workflow, automated) > _value(RelPath("Makefile"), automated)
+    assert _value(workflow, plain) == _value(RelPath("Makefile"), plain)
+
+
 def test_a_place_in_a_file_that_is_written_out_or_was_edited_comes_forward() -> None:
     assert _value(PROGRAM, "what is in src/a.py?") > _value(RelPath("b.py"), "what is in src/a.py?")
     edited = replace(_leaning("how is it kept?"), edited=frozenset({PROGRAM}))

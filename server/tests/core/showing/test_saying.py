@@ -85,8 +85,8 @@ def test_what_is_not_there_is_named_with_the_nearest_and_what_was_looked_for() -
         "The nearest, and probably something else: a.py:1; a.py:2; a.py:3.",
         "Looked for: Kafka, topic, sent.",
     ]
-    plain = Support(Standing.NONE, (), ("topic",))
-    assert nothing_found(plain, ()) == "Not found in this workspace: `topic`."
+    elsewhere = Support(Standing.NONE, (), ("topic",))
+    assert nothing_found(elsewhere, ()) == "Not found in this workspace."
     assert nothing_found(Support(Standing.NONE, ()), ()) == "Not found in this workspace."
 
 
