@@ -10,7 +10,7 @@ from live_memory.core.asking.answer import Grounding, StopReason
 from live_memory.core.errors import StoreUnavailable
 from live_memory.core.evidence.places import Candidates, Definition, Place, Terms
 from live_memory.core.reading.comparing import Comparison, Known
-from live_memory.core.reading.lookup import Listing
+from live_memory.core.reading.lookup import Listing, Matches, TextPattern
 from live_memory.core.reading.observation import FileRead, Observation, Skipped
 from live_memory.core.values import ContentHash, RelPath, StatSignature
 from live_memory.flow.progress import silent
@@ -71,6 +71,10 @@ class SlowSandbox(InMemorySandbox):
     async def read(self, names: Sequence[str], *, max_bytes: int) -> Sequence[FileRead | Skipped]:
         await anyio.sleep(self._read_s)
         return await super().read(names, max_bytes=max_bytes)
+
+    async def search(self, pattern: TextPattern) -> Matches:
+        """What is found would be opened in a thread, see `StillIndex`."""
+        return Matches(())
 
 
 class SlowHouse(House):

@@ -75,7 +75,7 @@ async def test_a_companion_answers_and_what_it_took_is_told() -> None:
     assert "RETRY_LIMIT = 3" in _texts(model.requests[0])  # the evidence is the head start
 
 
-async def test_what_its_tools_showed_is_in_view_for_the_next_question() -> None:
+async def test_what_its_tools_showed_is_known_and_the_next_opening_has_its_lines() -> None:
     house, model = _house(
         Calls([("Read", {"path": "app/client.py"}), ("Grep", {"pattern": "RETRY_LIMIT"})]),
         Says(["`fetch_page` tries again (app/client.py:6)."]),
