@@ -10,7 +10,7 @@ from live_memory.core.asking.answer import Grounding, StopReason
 from live_memory.core.errors import StoreUnavailable
 from live_memory.core.evidence.places import Candidates, Definition, Place, Terms
 from live_memory.core.reading.comparing import Comparison, Known
-from live_memory.core.reading.lookup import Listing, Matches, TextPattern
+from live_memory.core.reading.lookup import Listing
 from live_memory.core.reading.observation import FileRead, Observation, Skipped
 from live_memory.core.values import ContentHash, RelPath, StatSignature
 from live_memory.flow.progress import silent
@@ -72,10 +72,6 @@ class SlowSandbox(InMemorySandbox):
         await anyio.sleep(self._read_s)
         return await super().read(names, max_bytes=max_bytes)
 
-    async def search(self, pattern: TextPattern) -> Matches:
-        """What is found would be opened in a thread, see `StillIndex`."""
-        return Matches(())
-
 
 class SlowHouse(House):
     async def open_index(self) -> EvidenceIndex:
@@ -101,7 +97,7 @@ async def test_a_disk_that_does_not_answer_costs_no_more_than_the_deadline(
     assert answer.notice is not None or answer.stop is StopReason.DEADLINE
 
 
-@virtual_time
+@pytest.mark.parametrize("anyio_backend", ["patient"], indirect=True)
 async def test_a_first_look_that_is_not_done_says_how_far_it_is_and_goes_on() -> None:
     house = SlowHouse({"/app": SlowSandbox(read_s=1)})
     async with house.hub() as hub:
