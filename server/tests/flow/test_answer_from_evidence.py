@@ -86,7 +86,7 @@ async def _ask(
     return await answer_from_evidence(question, desk=Desk(shelf, index))
 
 
-async def _answer(text: str, world: dict[str, str] = WORLD, *, tokens: int = 1500) -> Answer:
+async def answered(text: str, world: dict[str, str] = WORLD, *, tokens: int = 1500) -> Answer:
     return await _ask(*await _world(world), text, tokens=tokens)
 
 
@@ -110,7 +110,7 @@ def _last(answer: Answer) -> str:
 
 
 async def test_the_best_place_leads_and_all_places_are_shown_and_counted() -> None:
-    answer = await _answer("How does saving write the session cookie?")
+    answer = await answered("How does saving write the session cookie?")
     assert answer.text.splitlines()[0] == (
         "Best fit: src/sessions.py:9-15 `CookieSession.save_session`: Write the session cookie."
     )
@@ -128,7 +128,7 @@ async def test_the_best_place_leads_and_all_places_are_shown_and_counted() -> No
 
 @pytest.mark.promise("citations-checked")
 async def test_each_citation_is_of_current_bytes_and_its_file_in_the_evidence() -> None:
-    answer = await _answer("How does saving write the session cookie?")
+    answer = await answered("How does saving write the session cookie?")
     assert {citation.path for citation in answer.citations} == set(answer.evidence)
     for path, sha in answer.evidence.items():
         assert sha == ContentHash.of(WORLD[path.text].encode())
@@ -138,7 +138,7 @@ async def test_each_citation_is_of_current_bytes_and_its_file_in_the_evidence() 
 
 
 async def test_each_row_is_the_text_of_the_line_it_numbers() -> None:
-    answer = await _answer("How does saving write the session cookie?")
+    answer = await answered("How does saving write the session cookie?")
     assert _excerpts(answer)
     for path, rows in _excerpts(answer):
         lines = WORLD[path].splitlines()
@@ -153,7 +153,7 @@ async def test_each_row_is_the_text_of_the_line_it_numbers() -> None:
 
 
 async def test_a_definition_is_shown_whole() -> None:
-    answer = await _answer("How does saving write the session cookie?")
+    answer = await answered("How does saving write the session cookie?")
     (rows,) = (rows for path, rows in _excerpts(answer) if path == "src/sessions.py")
     assert {9, 10, 11, 12, 13, 14, 15} <= {number for number, _ in rows}
 
@@ -161,7 +161,7 @@ async def test_a_definition_is_shown_whole() -> None:
 async def test_what_is_left_out_of_a_long_definition_is_a_gap_with_its_number_of_lines() -> None:
     body = "\n".join(f"    stow(box, {n})" for n in range(200))
     text = f"def pack(box):\n{body}\n    postage = stamp(box)\n    return postage\n"
-    answer = await _answer("Where is postage stamped?", {"a.py": text})
+    answer = await answered("Where is postage stamped?", {"a.py": text})
     ((_, rows),) = _excerpts(answer)
     numbers = [number for number, _ in rows]
     assert numbers[0] == 1
@@ -171,14 +171,14 @@ async def test_what_is_left_out_of_a_long_definition_is_a_gap_with_its_number_of
 
 
 async def test_citations_are_a_ranking_that_the_best_place_leads() -> None:
-    answer = await _answer("How does saving write the session cookie?")
+    answer = await answered("How does saving write the session cookie?")
     order = list(dict.fromkeys(citation.path.text for citation in answer.citations))
     assert order[0] == "src/sessions.py"
     assert order.index("src/app.py") < order.index("tests/test_sessions.py")
 
 
 async def test_callers_are_counted_and_shown_whole_before_what_they_call() -> None:
-    answer = await _answer("What calls save_session?")
+    answer = await answered("What calls save_session?")
     assert answer.text.splitlines()[0] == (
         "`save_session` is used on 1 line of code and 1 of tests."
     )
@@ -191,7 +191,7 @@ async def test_callers_are_counted_and_shown_whole_before_what_they_call() -> No
 
 async def test_tests_are_shown_where_no_program_calls() -> None:
     world = {name: text for name, text in WORLD.items() if name != "src/app.py"}
-    answer = await _answer("What calls save_session?", world)
+    answer = await answered("What calls save_session?", world)
     assert answer.text.startswith("`save_session` is used on 0 lines of code and 1 of tests.")
     assert [path for path, _ in _excerpts(answer)] == ["tests/test_sessions.py", "src/sessions.py"]
 
@@ -199,39 +199,39 @@ async def test_tests_are_shown_where_no_program_calls() -> None:
 async def test_what_is_imported_and_called_nowhere_is_said_to_be() -> None:
     world = WORLD | {"src/app.py": "from sessions import CookieSession\n"}
     del world["tests/test_sessions.py"]
-    answer = await _answer("Who uses CookieSession?", world)
+    answer = await answered("Who uses CookieSession?", world)
     assert answer.text.startswith("`CookieSession` is imported on 1 line and called on none")
     assert _cited(answer)[0] == "src/app.py:1"
 
 
 async def test_what_nothing_calls_is_said_to_have_no_caller() -> None:
-    answer = await _answer("What calls finalize?")
+    answer = await answered("What calls finalize?")
     assert answer.text.startswith("No line of code that was looked at uses `finalize`.")
     assert _cited(answer) == ["src/app.py:4-8"]
 
 
 async def test_many_callers_are_counted_and_shown_as_far_as_there_is_room() -> None:
     calls = {f"src/use{n:02}.py": f"def use_{n}():\n    finalize(1)\n" for n in range(50)}
-    answer = await _answer("What calls finalize?", WORLD | calls)
+    answer = await answered("What calls finalize?", WORLD | calls)
     used, more = re.findall(r"\d+", answer.text.splitlines()[0])
     assert "more mentions were not opened" in answer.text.splitlines()[0]
     assert int(used) + int(more) == 50
     assert len(answer.text) <= room_of(1500)
     many = "\n".join(f"def use_{n}():\n    finalize({n})\n" for n in range(200))
-    full = await _answer("What calls finalize?", WORLD | {"src/many.py": many})
+    full = await answered("What calls finalize?", WORLD | {"src/many.py": many})
     assert full.text.startswith("`finalize` is used on 200 lines of code.")
     assert len(full.text) <= room_of(1500)
     assert full.text.count("|    finalize(") > 20
 
 
 async def test_a_name_that_only_sounds_like_one_is_no_question_for_callers() -> None:
-    answer = await _answer("Which part uses saving to write the session cookie?")
+    answer = await answered("Which part uses saving to write the session cookie?")
     assert answer.text.startswith("Best fit: src/sessions.py:9-15 `CookieSession.save_session`")
 
 
 @pytest.mark.promise("grounded-or-says-so")
 async def test_a_question_about_something_else_gets_nothing_invented() -> None:
-    answer = await _answer("How does the Kafka consumer commit a payment?")
+    answer = await answered("How does the Kafka consumer commit a payment?")
     assert answer.grounding is Grounding.UNGROUNDED
     first, *rest = answer.text.splitlines()
     assert first.startswith("Not found in this workspace: `Kafka`")
@@ -242,14 +242,14 @@ async def test_a_question_about_something_else_gets_nothing_invented() -> None:
 @pytest.mark.promise("grounded-or-says-so")
 async def test_an_empty_workspace_gets_an_honest_answer() -> None:
     for question in ("Where is the session saved?", "What calls save_session?", "What is it?"):
-        answer = await _answer(question, {})
+        answer = await answered(question, {})
         assert answer.grounding is Grounding.UNGROUNDED
         assert answer.citations == ()
         assert answer.text
 
 
 async def test_an_unsupported_question_names_the_nearest_places() -> None:
-    answer = await _answer("Where is the refund payment lifetime handled by an invoice?")
+    answer = await answered("Where is the refund payment lifetime handled by an invoice?")
     assert answer.grounding is Grounding.UNGROUNDED
     assert answer.text.startswith("Not found in this workspace: `refund`, `invoice`.")
     assert "\nThe nearest, and probably something else: src/" in answer.text
@@ -260,7 +260,7 @@ async def test_an_unsupported_question_names_the_nearest_places() -> None:
 
 @pytest.mark.promise("grounded-or-says-so")
 async def test_a_missing_name_in_a_good_question_is_said_and_costs_no_place() -> None:
-    answer = await _answer("How does GraphQL saving write the session cookie with samesite?")
+    answer = await answered("How does GraphQL saving write the session cookie with samesite?")
     assert answer.text.startswith("Best fit: src/sessions.py:9-15 `CookieSession.save_session`")
     assert "Nowhere here: `GraphQL`." in _last(answer)
     assert answer.grounding is Grounding.PARTIAL
@@ -271,14 +271,14 @@ async def test_words_that_stand_elsewhere_are_not_said_to_stand_nowhere() -> Non
     """The places shown lack them; the workspace does not."""
     far = {f"src/f{n:02}.py": f"def session_{n}(cookie):\n    pass\n" for n in range(20)}
     far |= {"docs/tea.md": "# Brewing\n\nBrewing takes leaves.\n"}
-    answer = await _answer("Where is the session cookie lifetime of brewing?", WORLD | far)
+    answer = await answered("Where is the session cookie lifetime of brewing?", WORLD | far)
     assert "Nowhere here" not in answer.text
     assert "Not found" not in answer.text
 
 
 async def test_a_long_question_that_is_only_touched_is_said_to_be_partial() -> None:
     words = " ".join(f"notion{letter}" for letter in "abcdefghijk")
-    answer = await _answer(f"session cookie lifetime {words} written samesite")
+    answer = await answered(f"session cookie lifetime {words} written samesite")
     assert "Not in these places: `notiona`, `notionb`" in _last(answer)
     assert answer.grounding is Grounding.PARTIAL
 
@@ -402,32 +402,32 @@ async def test_files_are_opened_in_few_batches_and_none_twice() -> None:
 async def test_a_default_answer_stays_short_and_a_small_budget_shorter() -> None:
     body = "\n".join(f"    cookie_{n} = session.save({n})  # session cookie" for n in range(300))
     world = {f"src/s{n}.py": f"def save_session_{n}():\n{body}\n" for n in range(20)}
-    full = await _answer("Where is the session cookie saved?", world)
+    full = await answered("Where is the session cookie saved?", world)
     assert len(render(full)) < 8_000
     assert len(full.text) <= room_of(1500)
-    small = await _answer("Where is the session cookie saved?", world, tokens=256)
+    small = await answered("Where is the session cookie saved?", world, tokens=256)
     assert len(small.text) < len(full.text)
     assert small.citations
 
 
 async def test_a_place_without_a_definition_can_lead() -> None:
     world = {"setup.js": "// Trust the proxy.\n\nenable('trust proxy');\n"}
-    answer = await _answer("Where is the trusted proxy enabled?", world)
+    answer = await answered("Where is the trusted proxy enabled?", world)
     assert answer.text.startswith("Best fit: setup.js:1-3.\n")
     assert "\n3|enable('trust proxy');" in answer.text
 
 
 async def test_prose_answers_where_no_program_does() -> None:
     world = {"docs/deploy.md": "# Deploying\n\nRun the container behind nginx.\n"}
-    answer = await _answer("How is the container deployed behind nginx?", world)
+    answer = await answered("How is the container deployed behind nginx?", world)
     assert answer.text.startswith("Best fit: docs/deploy.md:1-3 `Deploying`.")
     assert answer.grounding is Grounding.VERIFIED
-    plain = await _answer("container behind nginx", {"notes.txt": "\ncontainer behind nginx\n"})
+    plain = await answered("container behind nginx", {"notes.txt": "\ncontainer behind nginx\n"})
     assert plain.text.startswith("Best fit: notes.txt:2.\n")
 
 
 async def test_no_line_is_shown_twice() -> None:
-    answer = await _answer("CookieSession save_session get_samesite cookie session samesite")
+    answer = await answered("CookieSession save_session get_samesite cookie session samesite")
     rows = [(path, number) for path, rows in _excerpts(answer) for number, _ in rows]
     assert len(rows) == len(set(rows))
 
@@ -454,7 +454,7 @@ async def test_a_stretch_of_imports_does_not_lead() -> None:
         "a.py": f"# The session.\nfrom session import (\n{names}\n)\n\nimport cookie\n",
         "b.py": "def save_session():\n    return cookie\n",
     }
-    answer = await _answer("Where is the session cookie saved?", world)
+    answer = await answered("Where is the session cookie saved?", world)
     assert answer.text.startswith("Best fit: b.py:1-2 `save_session`")
 
 
@@ -463,7 +463,7 @@ async def test_places_of_a_file_that_lie_close_together_are_one_excerpt_and_one_
         "a.py": "class Jar:\n    def save(self):\n        return cookie\n\n"
         "    def load(self):\n        return cookie\n"
     }
-    answer = await _answer("How does the jar save and load a cookie?", world)
+    answer = await answered("How does the jar save and load a cookie?", world)
     assert len(_excerpts(answer)) == 1
     assert _cited(answer) == ["a.py:1-6"]
 
@@ -471,7 +471,7 @@ async def test_places_of_a_file_that_lie_close_together_are_one_excerpt_and_one_
 async def test_files_there_is_no_room_for_are_named() -> None:
     body = "\n".join("    session_cookie_saved()" for _ in range(24))
     world = {f"src/f{n}.py": f"def save_session_{n}():\n{body}\n" for n in range(9)}
-    answer = await _answer("Where is the session cookie saved?", world, tokens=700)
+    answer = await answered("Where is the session cookie saved?", world, tokens=700)
     shown = {path for path, _ in _excerpts(answer)}
     (row,) = [line for line in answer.text.splitlines() if line.startswith("See also: ")]
     named = re.findall(r"(src/f\d\.py):1 `save_session_\d`", row)

@@ -97,7 +97,7 @@ async def test_a_disk_that_does_not_answer_costs_no_more_than_the_deadline(
     assert answer.notice is not None or answer.stop is StopReason.DEADLINE
 
 
-@virtual_time
+@pytest.mark.parametrize("anyio_backend", ["patient"], indirect=True)
 async def test_a_first_look_that_is_not_done_says_how_far_it_is_and_goes_on() -> None:
     house = SlowHouse({"/app": SlowSandbox(read_s=1)})
     async with house.hub() as hub:

@@ -74,13 +74,14 @@ async def test_what_stands_in_no_file_is_denied_once_all_were_searched() -> None
         with anyio.fail_after(10):
             _, answer = await hub.ask("/app", question, progress=silent)
     assert answer.notice is None
-    assert answer.text.startswith("Nothing in this workspace")
+    assert answer.text.startswith("Not found in this workspace: `NOWHERE_AT_ALL`.")
 
 
 async def test_what_was_not_looked_for_everywhere_is_not_denied() -> None:
     async with House({"/app": BlindSandbox()}).hub() as hub:
         with anyio.fail_after(10):
-            _, answer = await hub.ask("/app", a_question("Where is FILLED set?"), progress=silent)
+            question = a_question("Where is NOWHERE_AT_ALL set?")
+            _, answer = await hub.ask("/app", question, progress=silent)
     assert answer.text == "Nothing was found in the part of this workspace that is known."
     assert answer.notice is not None
     assert "not all of the others were looked at" in answer.notice

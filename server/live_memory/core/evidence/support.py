@@ -36,6 +36,8 @@ _THING = "a an the any our this that these those is are was were do does did"
 _BEFORE_A_THING = frozenset(_THING.split())
 _PARTICIPLES = ("ed", "ing")
 _SHORT_QUESTION = 6
+# What is asked of anything that has a name; code does not say it of itself.
+_OF_ANYTHING = frozenset(("called", "declared", "defined", "found", "located", "set"))
 
 
 class Standing(StrEnum):
@@ -80,7 +82,8 @@ def support(
     most = max(weights.values(), default=0.0)
     telling = {word for word, value in weights.items() if value >= _TELLING * most}
     words = words_of(question)
-    written = [(word, frozenset(tokens(word)[:1])) for word in words]
+    said = (word for word in words if word not in _OF_ANYTHING)
+    written = [(word, frozenset(tokens(word)[:1])) for word in said]
     unknown = [*_unknown(words, terms, worth, count=len(weights))]
     missing = [w for w, own in written if own and own <= telling and not own & everywhere]
     least = _NAMED if unknown else _THERE
@@ -92,7 +95,7 @@ def support(
     # What is asked for as one thing has to stand in one place.
     is_scattered = terms.asks.is_on_existence and lead < _TOGETHER
     if not is_there and not unknown:
-        # What is denied is looked for beyond the index as well; what others hold is not denied.
+        # What is denied is looked for beyond the index too; what other places hold is not.
         unknown = [w for w, own in written if w in missing and not own & worth.keys()]
     is_thin = missing or unknown or is_scattered
     enough = Standing.THIN if is_thin else Standing.ENOUGH

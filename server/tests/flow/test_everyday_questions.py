@@ -1,0 +1,139 @@
+"""Questions as people ask them of small repositories: what leads, what is shown, what is owned."""
+
+import pytest
+
+from live_memory.core.asking.answer import Answer, Grounding
+from tests.flow.test_answer_from_evidence import answered
+
+
+def _shown(answer: Answer) -> list[str]:
+    """The paths above the excerpts, in order."""
+    return [part.split(":")[0] for part in answer.text.split("\n\n") if "\n1|" in f"\n{part}"]
+
+
+CHARGE = {
+    "pay/charge.py": 'API = "https://pay.example/v1/charges"\n\n\ndef charge(card, cents):\n'
+    '    """Charge a card."""\n    return post(API, {"card": card, "cents": cents})\n',
+    "pay/refund.py": "def refund(payment):\n    return post(REFUNDS, payment)\n",
+}
+
+
+@pytest.mark.parametrize("word", ["URL", "url"])
+async def test_a_word_in_capitals_is_a_word(word: str) -> None:
+    """Kind D of cases-2."""
+    answer = await answered(f"Which {word} does charge post to?", CHARGE)
+    assert answer.text.startswith("Best fit: pay/charge.py:4-6 `charge`: Charge a card.")
+    assert '\n1|API = "https://pay.example/v1/charges"\n' in answer.text
+
+
+@pytest.mark.parametrize("n", [1, 3, 13, 30])
+async def test_an_exact_name_leads_before_names_that_have_its_parts(n: int) -> None:
+    """Kind D of cases-2."""
+    steps = "".join(
+        f"def step_{k}(order):\n    return step_{k + 1}(order)\n\n\n" for k in range(1, 31)
+    )
+    answer = await answered(f"Where is step_{n} defined?", {"flow/steps.py": steps})
+    first = answer.text.splitlines()[0]
+    assert first == f"Best fit: flow/steps.py:{4 * n - 3}-{4 * n - 2} `step_{n}`."
+    assert answer.grounding is Grounding.VERIFIED
+
+
+def _users(of: str) -> dict[str, str]:
+    page = f"def {of}_page():\n    service = UserService()\n    return service.findAll()\n"
+    found = f"    def findAll(self):\n        return {of}.all()\n"
+    return {
+        f"{of}/service.py": f"class UserService:\n{found}",
+        f"{of}/page.py": f"from {of}.service import UserService\n\n\n{page}",
+    }
+
+
+USERS = _users("admin") | _users("shop")
+
+
+async def test_all_that_have_a_name_are_shown() -> None:
+    answer = await answered("Where is findAll defined?", USERS)
+    for path in ("admin/service.py", "shop/service.py"):
+        assert f"\n\n{path}:" in answer.text
+
+
+TOTAL = {
+    "src/cart.py": "def total(cart):\n    return sum(cart)\n",
+    "src/pay.py": "def pay(cart):\n    check(cart)\n    return total(cart)\n",
+}
+
+
+async def test_callers_are_shown_whole() -> None:
+    answer = await answered("What calls total?", TOTAL)
+    assert answer.text.startswith("`total` is used on 1 line of code.")
+    assert "\n1|def pay(cart):\n2|    check(cart)\n3|    return total(cart)\n" in answer.text
+
+
+async def test_who_calls_a_wrapper_is_shown_too() -> None:
+    """Up to three calls away; a long caller is no wrapper."""
+    world = {
+        "store.py": "def write_row(row):\n    return table.append(row)\n",
+        "save.py": "def save(row):\n    return write_row(row)\n",
+        "order.py": "def take_order(order):\n    check(order)\n    return save(order)\n",
+        "web.py": "def handle(request):\n    return take_order(request.order)\n",
+        "long.py": "def report(row):\n" + "    count(row)\n" * 20 + "    return save(row)\n",
+        "far.py": "def print_all(rows):\n    return report(rows)\n",
+    }
+    answer = await answered("What calls write_row?", world)
+    shown = _shown(answer)
+    assert shown[:2] == ["save.py", "store.py"]
+    assert {"order.py", "web.py"} <= set(shown)
+    assert "far.py" not in shown
+
+
+PROJECT = {
+    "README.md": "# Teapot\n\nTeapot brews tea over HTTP, with timers and a web page.\n\n"
+    "## Install\n\n    pip install teapot\n\n## Usage\n\nRun `teapot brew`.\n",
+    "CONTRIBUTING.md": "# Contributing\n\n## Running the tests\n\n"
+    "Install the dev tools with `pip install -e .[dev]`, then run `pytest -n 2`.\n",
+    ".github/workflows/ci.yml": "name: CI\non: [push]\njobs:\n  tests:\n    strategy:\n"
+    "      matrix:\n        python-version: ['3.11', '3.12']\n    steps:\n      - run: pytest\n",
+    "teapot/brew.py": "def brew(tea, minutes):\n    return Timer(minutes).wait(tea)\n",
+    "teapot/project.py": "class Project:\n    def run_tests(self):\n        return None\n",
+    "teapot/session.py": 'class SessionStore:\n    """Keeps sessions in memory."""\n\n'
+    "    def get(self, key):\n        return self.kept[key]\n",
+    "teapot/config.py": "BACKEND = 'memory'\nPORT = 8080\n",
+    "tests/test_brew.py": "def test_brewing():\n    assert brew('mint', 1)\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "path", "line"),
+    [
+        ("How do I run the tests?", "CONTRIBUTING.md", "then run `pytest -n 2`."),
+        ("Which Python versions do we test in CI?", ".github/workflows/ci.yml", "'3.11', '3.12'"),
+        ("how do i install it", "README.md", "pip install teapot"),
+    ],
+)
+async def test_how_people_work_on_a_project_is_answered_by_its_guides(
+    question: str, path: str, line: str
+) -> None:
+    answer = await answered(question, PROJECT)
+    assert answer.text.startswith(f"Best fit: {path}:")
+    assert line in answer.text
+    assert answer.grounding is Grounding.VERIFIED
+
+
+@pytest.mark.promise("grounded-or-says-so")
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("Where is the Redis session backend configured?", "Redis"),
+        ("Is there a rate limiter?", "rate"),
+        ("is there a rate limiter", "rate"),
+        ("Does it support OAuth login?", "OAuth"),
+        ("Where do we send emails?", "emails"),
+        ("How are database migrations run?", "database"),
+    ],
+)
+async def test_what_is_not_there_is_owned(question: str, name: str) -> None:
+    answer = await answered(question, PROJECT)
+    first = answer.text.splitlines()[0]
+    assert first.startswith("Not found in this workspace: ")
+    assert f"`{name}`" in first
+    assert answer.grounding is Grounding.UNGROUNDED
+    assert len(answer.citations) <= 3
