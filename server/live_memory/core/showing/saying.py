@@ -46,8 +46,9 @@ def uses_lead(name: str, uses: Sequence[Use], *, unopened: int) -> str:
         return (
             f"`{name}` is imported on {_lines(len(uses))} and called on none that was read.{more}"
         )
-    tests = sum(use.is_test for use in uses)
-    said = f"`{name}` is used on {_lines(len(uses) - tests)} of code"
+    calls = [use for use in uses if not use.is_import]
+    tests = sum(use.is_test for use in calls)
+    said = f"`{name}` is used on {_lines(len(calls) - tests)} of code"
     return f"{said}{f' and {tests} of tests' if tests else ''}.{more}"
 
 

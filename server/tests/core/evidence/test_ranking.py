@@ -155,9 +155,7 @@ def test_imports_tests_beside_the_program_and_languages_used_beside_step_back() 
     assert _value(RelPath("completions/a.sh"), question) < plain
 
 
-def test_files_for_settings_or_automation_come_forward_where_those_are_asked_for() -> (
-    None
-):
+def test_files_for_settings_or_automation_come_forward_where_those_are_asked_for() -> None:
     config, workflow = RelPath("src/config.py"), RelPath(".github/workflows/test.yml")
     default, plain = "what is the default limit?", "where is it saved?"
     assert _value(config, default) > _value(PROGRAM, default)
