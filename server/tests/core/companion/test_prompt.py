@@ -158,7 +158,7 @@ def _everything() -> Window:
 def test_the_whole_prompt_reads_so() -> None:
     """Every change of what a model is told shows here."""
     question = Question("How many?", NOW, Budget(60, 1500))
-    tail = Tail("`limit` (a.py:1)", LINES, ("d.py",), seconds_left=42, answer_tokens=1500)
+    tail = Tail("`limit` (a.py:1)", LINES.rstrip(), ("d.py",), seconds_left=42, answer_tokens=1500)
     turn = opening(_blocks(_everything(), 48_000), question, tail)
     system = stable(render_tree(["a.py", "src/b.py"], budget_tokens=48_000))
     assert "".join(block.text for block in (*system, *turn.blocks)).replace(
@@ -180,8 +180,9 @@ src/ b.py
 === gone e.py: the file no longer exists
 === note
 |remember
-=== evidence found for the question just now
+=== known from earlier work
 |`limit` (a.py:1)
+=== found for the question just now
 a.py:1-2
 1|limit = 3
 2|
