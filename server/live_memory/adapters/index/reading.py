@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from live_memory.adapters.index.database import Damaged
 from live_memory.adapters.index.files import File, Files, KnownFiles
 from live_memory.adapters.index.packing import numbers
-from live_memory.core.evidence.natures import Nature, family_of, nature_of
+from live_memory.core.evidence.natures import family_of
 from live_memory.core.evidence.places import Definition, Place
 from live_memory.core.evidence.ranking import Collection
+from live_memory.core.evidence.shapes import is_code
 from live_memory.core.values import RelPath, StatSignature
 
 __all__ = ["Holdings", "holdings"]
@@ -181,7 +182,7 @@ class _Growing:
 
     def _count_lines(self, number: int, lines: int) -> None:
         path = self.files.path(number)
-        if nature_of(path) is Nature.CODE:
+        if is_code(path):
             self._families[family_of(path)] += lines
 
     def _leave_out(self, units: range) -> None:
