@@ -1,5 +1,7 @@
 """Questions as people ask them of small repositories: what leads, what is shown, what is owned."""
 
+import re
+
 import pytest
 
 from live_memory.core.asking.answer import Answer, Grounding
@@ -8,7 +10,8 @@ from tests.flow.test_answer_from_evidence import answered
 
 def _shown(answer: Answer) -> list[str]:
     """The paths above the excerpts, in order."""
-    return [part.split(":")[0] for part in answer.text.split("\n\n") if "\n1|" in f"\n{part}"]
+    parts = answer.text.split("\n\n")
+    return [part.split(":")[0] for part in parts if re.search(r"^\d+\|", part, re.MULTILINE)]
 
 
 CHARGE = {
