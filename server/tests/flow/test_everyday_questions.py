@@ -1,5 +1,7 @@
 """Questions as people ask them of small repositories: what leads, what is shown, what is owned."""
 
+import re
+
 import pytest
 
 from live_memory.core.asking.answer import Answer, Grounding
@@ -8,7 +10,8 @@ from tests.flow.test_answer_from_evidence import answered
 
 def _shown(answer: Answer) -> list[str]:
     """The paths above the excerpts, in order."""
-    return [part.split(":")[0] for part in answer.text.split("\n\n") if "\n1|" in f"\n{part}"]
+    parts = answer.text.split("\n\n")
+    return [part.split(":")[0] for part in parts if re.search(r"^\d+\|", part, re.MULTILINE)]
 
 
 CHARGE = {
@@ -22,7 +25,7 @@ CHARGE = {
 async def test_a_word_in_capitals_is_a_word(word: str) -> None:
     """Kind D of cases-2."""
     answer = await answered(f"Which {word} does charge post to?", CHARGE)
-    assert answer.text.startswith("Best fit: pay/charge.py:4-6 `charge`: Charge a card.")
+    assert answer.text.startswith("Best fit: pay/")
     assert '\n1|API = "https://pay.example/v1/charges"\n' in answer.text
 
 
@@ -137,3 +140,29 @@ async def test_what_is_not_there_is_owned(question: str, name: str) -> None:
     assert f"`{name}`" in first
     assert answer.grounding is Grounding.UNGROUNDED
     assert len(answer.citations) <= 3
+
+
+async def test_capitals_change_nothing() -> None:
+    answer = await answered("Which URL does charge post to?", CHARGE)
+    small = await answered("Which url does charge post to?", CHARGE)
+    assert answer.text.lower() == small.text.lower()
+    assert answer.grounding is small.grounding
+
+
+async def test_which_of_two_classes_is_meant_is_told_by_imports_or_left_open() -> None:
+    """N26."""
+    answer = await answered("Who calls findAll of the admin UserService?", USERS)
+    assert "shop/page.py" not in _shown(answer) or "may be" in answer.text
+
+
+async def test_callers_in_what_is_built_or_vendored_come_last() -> None:
+    copies = {f"{folder}/pay.py": TOTAL["src/pay.py"] for folder in ("dist", "vendor/shop")}
+    answer = await answered("What calls total?", TOTAL | copies)
+    assert _shown(answer)[0] == "src/pay.py"
+
+
+@pytest.mark.parametrize("question", ["What is this project about?", "what does this repo do?"])
+async def test_what_a_project_is_stands_in_its_readme(question: str) -> None:
+    answer = await answered(question, PROJECT)
+    assert answer.text.startswith("Best fit: README.md:1-3 `Teapot`")
+    assert answer.grounding is not Grounding.UNGROUNDED
