@@ -164,5 +164,5 @@ async def test_callers_in_what_is_built_or_vendored_come_last() -> None:
 @pytest.mark.parametrize("question", ["What is this project about?", "what does this repo do?"])
 async def test_what_a_project_is_stands_in_its_readme(question: str) -> None:
     answer = await answered(question, PROJECT)
-    assert answer.text.startswith("Best fit: README.md:1-3 `Teapot`")
+    assert answer.text.startswith("What it says of itself: README.md.")
     assert answer.grounding is not Grounding.UNGROUNDED

@@ -133,10 +133,10 @@ def asked_of_impact(question: str) -> tuple[str, ...]:
     """The names of which one may be what is called or changed, those as code writes them first;
     nothing where the question is on something else.
     """
-    if not _IMPACT.search(question):
+    asked = asked_for_uses(question)
+    if asked is None and not _IMPACT.search(question):
         return ()
     written = [name for name in _names(question) if " " not in name]
-    asked = asked_for_uses(question)
     return unique([*([asked] if asked else []), *written, *_changed(question)])[:_MOST_NAMES]
 
 

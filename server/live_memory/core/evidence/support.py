@@ -37,7 +37,9 @@ _BEFORE_A_THING = frozenset(_THING.split())
 _PARTICIPLES = ("ed", "ing")
 _SHORT_QUESTION = 6
 # What is asked of anything that has a name; code does not say it of itself.
-_OF_ANYTHING = frozenset(("called", "declared", "defined", "found", "located", "set"))
+_OF_ANYTHING = frozenset(
+    ("called", "declared", "defined", "found", "located", "set", "codebase", "package", "repo")
+)
 
 
 class Standing(StrEnum):
@@ -118,7 +120,8 @@ def _unknown(
 ) -> tuple[str, ...]:
     """What a question writes as a name, and nothing here is called."""
     # Every question has words that no code has; one that is written as a name should be there.
-    written = [word for at, word in enumerate(words) if at and word[0].isupper()]
+    # A word in capitals is a word: `URL`.
+    written = [w for at, w in enumerate(words) if at and w[0].isupper() and not w.isupper()]
     if count <= _SHORT_QUESTION:
         written += _things(words)
     absent = {word for word, _ in terms.weights if word not in worth}
@@ -154,7 +157,8 @@ def explain(
 
 def _things(words: Sequence[str]) -> list[str]:
     pairs = ((before.lower(), word) for before, word in pairwise(words))
-    return [w for before, w in pairs if before in _BEFORE_A_THING and not w.endswith(_PARTICIPLES)]
+    named = (word for before, word in pairs if before in _BEFORE_A_THING)
+    return [w for w in named if w not in _OF_ANYTHING and not w.endswith(_PARTICIPLES)]
 
 
 def _words(

@@ -37,11 +37,13 @@ def leading(place: Place, owner: Definition | None, file: OpenedFile) -> str:
     return f"Best fit: {place}{name}{about}"
 
 
-def uses_lead(name: str, uses: Sequence[Use], *, unopened: int) -> str:
-    """In how many places a name is used."""
+def uses_lead(name: str, uses: Sequence[Use], *, unopened: int, definitions: int = 1) -> str:
+    """In how many places a name is used, and that each may mean any of several definitions."""
     if not uses:
         return f"No line of code that was looked at uses `{name}`."
     more = f" {unopened} more mentions were not opened." if unopened else ""
+    if definitions > 1:
+        more += f" {definitions} definitions have that name: a line may be about any of them."
     if all(use.is_import for use in uses):
         return (
             f"`{name}` is imported on {_lines(len(uses))} and called on none that was read.{more}"

@@ -54,7 +54,7 @@ async def users_of(
             wrappers += [use.within for use in indirect if use.within is not None]
         if left <= 0:
             break
-    lead = uses_lead(name, uses, unopened=unopened)
+    lead = uses_lead(name, uses, unopened=unopened, definitions=len(there))
     return lead, excerpts
 
 
