@@ -166,3 +166,12 @@ async def test_what_a_project_is_stands_in_its_readme(question: str) -> None:
     answer = await answered(question, PROJECT)
     assert answer.text.startswith("What it says of itself: README.md.")
     assert answer.grounding is not Grounding.UNGROUNDED
+
+
+async def test_a_thing_whose_name_stands_nowhere_is_said_not_to_be_there() -> None:
+    """The words around the name are all there, so the places alone would look like an answer."""
+    exporter = "def export_results(results, path):\n    write_results(path, as_json(results))\n"
+    world = {"src/export.py": exporter, "README.md": "# Bench\n\nExports results to JSON.\n"}
+    answer = await answered("Is there an option to export results to XML?", world)
+    assert answer.grounding is Grounding.UNGROUNDED
+    assert "`XML`" in answer.text.splitlines()[0]

@@ -93,12 +93,16 @@ def support(
         least = _SHORT_EXISTS if len(telling) <= _FEW else _EXISTS
     if not terms.asks.is_english:
         least, unknown = 0.0, [name for name in unknown if name in terms.names]
-    is_there = bool(held) and lead >= least
+    nowhere = [w for w, own in written if own and own <= telling and not own & worth.keys()]
+    # Whether there is such a thing is told by what it is called: `XML`.
+    called = [word for word in nowhere if word != words[0] and not word.islower()]
+    is_named = not (terms.asks.is_on_existence and terms.asks.is_english and called)
+    is_there = bool(held) and lead >= least and is_named
     # What is asked for as one thing has to stand in one place.
     is_scattered = terms.asks.is_on_existence and lead < _TOGETHER
     if not is_there and not unknown:
         # What is denied is looked for beyond the index too; what other places hold is not.
-        unknown = [w for w, own in written if w in missing and not own & worth.keys()]
+        unknown = nowhere
     is_thin = missing or unknown or is_scattered
     enough = Standing.THIN if is_thin else Standing.ENOUGH
     return Support(

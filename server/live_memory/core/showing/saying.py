@@ -95,9 +95,9 @@ def ending(places: int, support: Support, further: Sequence[RankedUnit], *, room
         said += " They hold all telling words of the question."
     seen = [f"{unit.place.path}:{unit.place.start}{_owner(unit)}" for unit in further]
     seen = seen[:_MOST_FURTHER]
-    while seen and len(row := f"See also: {'; '.join(seen)}") > room - len(said):
+    while seen and len(row := f"See also: {'; '.join(seen)}\n") > room - len(said):
         seen.pop()
-    return f"{row}\n{said}" if seen else said
+    return f"{row}{said}" if seen else said
 
 
 def _among(step: Step) -> str:
