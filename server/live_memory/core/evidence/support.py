@@ -38,7 +38,8 @@ _PARTICIPLES = ("ed", "ing")
 _SHORT_QUESTION = 6
 # What is asked of anything that has a name; code does not say it of itself.
 _OF_ANYTHING = frozenset(
-    ("called", "declared", "defined", "found", "located", "set", "codebase", "package", "repo")
+    "called codebase declared defined found located option package parameter repo set setting "
+    "supported switch way".split()
 )
 
 
@@ -100,9 +101,9 @@ def support(
     is_there = bool(held) and lead >= least and is_named
     # What is asked for as one thing has to stand in one place.
     is_scattered = terms.asks.is_on_existence and lead < _TOGETHER
-    if not is_there and not unknown:
+    if not is_there:
         # What is denied is looked for beyond the index too; what other places hold is not.
-        unknown = nowhere
+        unknown = [*unknown, *called] or nowhere
     is_thin = missing or unknown or is_scattered
     enough = Standing.THIN if is_thin else Standing.ENOUGH
     return Support(
