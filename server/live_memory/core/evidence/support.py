@@ -38,8 +38,23 @@ _PARTICIPLES = ("ed", "ing")
 _SHORT_QUESTION = 6
 # What is asked of anything that has a name; code does not say it of itself.
 _OF_ANYTHING = frozenset(
-    "called codebase declared defined found located option package parameter repo set setting "
-    "supported switch way".split()
+    [
+        "called",
+        "codebase",
+        "declared",
+        "defined",
+        "found",
+        "located",
+        "option",
+        "package",
+        "parameter",
+        "repo",
+        "set",
+        "setting",
+        "supported",
+        "switch",
+        "way",
+    ]
 )
 
 
