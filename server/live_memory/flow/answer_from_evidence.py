@@ -136,7 +136,7 @@ def _packet(
     further = _further(evidence, places)
     text = "\n\n".join([found.lead, *map(rendered, shown)])
     text += "\n\n" + ending(len(places), about, further, room=most - len(text))
-    cited = _cited([*places, *(unit.place for unit in further)])
+    cited = _cited(_by_file([*places, *(unit.place for unit in further)], evidence))
     is_whole = about.standing is Standing.ENOUGH
     grounding = Grounding.VERIFIED if is_whole else Grounding.PARTIAL
     return Composed(f"{text}{_clipped(evidence, places)}", cited, grounding)
@@ -152,7 +152,7 @@ def _further(evidence: Evidence, places: Sequence[Place]) -> list[RankedUnit]:
     """The best place of each of the best files that is not shown."""
     shown = {place.path for place in places}
     rest = [unit for unit in _best_of_each(evidence) if unit.place.path not in shown]
-    return rest[: max(0, _MOST_FILES - len(shown))]
+    return rest[:_MOST_FILES]
 
 
 def _best_of_each(evidence: Evidence) -> list[RankedUnit]:
@@ -161,6 +161,13 @@ def _best_of_each(evidence: Evidence) -> list[RankedUnit]:
         best.setdefault(unit.place.path, unit)
     order = {file.path: at for at, file in enumerate(evidence.best)}
     return sorted(best.values(), key=lambda unit: order[unit.place.path])
+
+
+def _by_file(places: Sequence[Place], evidence: Evidence) -> list[Place]:
+    """The first place leads; then file by file as ranked, so that their order is a ranking."""
+    rank = {file.path: at for at, file in enumerate(evidence.best)}
+    first = places[0].path
+    return sorted(places, key=lambda p: (p.path != first, rank.get(p.path, len(rank))))
 
 
 def _clipped(evidence: Evidence, places: Sequence[Place]) -> str:

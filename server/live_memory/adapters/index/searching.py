@@ -105,6 +105,8 @@ def rank(db: sqlite3.Connection, scored: Scored, *, limit: int) -> Candidates:
     totals = {file: files[file] * value for file, value in factors.items()}
     best = _best(held, totals, limit)
     places = _places(scored, best)
+    there = {held.owners[unit] for unit, _ in places}
+    places += [(_best_unit(scored, file), 0.0) for file in best if file not in there]
     chosen = dict.fromkeys(best)
     chosen.update(dict.fromkeys(held.owners[unit] for unit, _ in places[:_MOST_OPENED]))
     ranked = tuple(
@@ -115,7 +117,13 @@ def rank(db: sqlite3.Connection, scored: Scored, *, limit: int) -> Candidates:
     return Candidates(ranked, tuple(units), worth)
 
 
-def _places(scored: Scored, best: Sequence[int]) -> Sequence[tuple[int, float]]:
+def _best_unit(scored: Scored, file: int) -> int:
+    """The unit of a file that is worth most."""
+    text = _text(scored.held, file)
+    return max(range(text.first_unit, text.following), key=scored.units.__getitem__)
+
+
+def _places(scored: Scored, best: Sequence[int]) -> list[tuple[int, float]]:
     """The units that are worth most, with how much, best first."""
     held, leaning = scored.held, ranking.leaning_of(scored.terms)
     everything = sum(word.worth for word in scored.words) or 1.0

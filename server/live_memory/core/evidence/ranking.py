@@ -98,7 +98,7 @@ _BRANCHING = 0.3
 _COMMENT: Mapping[Kind, float] = {Kind.PLACES: -0.15, Kind.WHY: 0.5, Kind.PROJECT: 0.0}
 # Ranks count as in reciprocal rank fusion.
 _RANKS = 20
-_SHORT = 10
+_SHORT = 12
 
 
 @dataclass(frozen=True, slots=True)

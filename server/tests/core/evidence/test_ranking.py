@@ -192,4 +192,4 @@ def test_ranks_are_worth_less_and_less() -> None:
 
 def test_a_long_question_is_on_a_subject() -> None:
     assert not is_on_a_subject(terms_of("where is the cookie saved?"))
-    assert is_on_a_subject(terms_of(" ".join(f"word{letter}x" for letter in "abcdefghijkl")))
+    assert is_on_a_subject(terms_of(" ".join(f"word{letter}x" for letter in "abcdefghijklmn")))
