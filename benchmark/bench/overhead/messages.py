@@ -40,14 +40,10 @@ class Reads:
             if not self._left:
                 return {"type": "text", "text": "done"}
             given = {"file_path": self._left.pop()}
+            # The client may be back before this thread runs again, so not after the reply.
+            self._called_at = time.perf_counter()
         call = f"toolu_{uuid.uuid4().hex[:24]}"
         return {"type": "tool_use", "id": call, "name": "Read", "input": given}
-
-    def said(self, content: Json) -> None:
-        """A reply is on its way as a whole."""
-        if content["type"] == "tool_use":
-            with self._lock:
-                self._called_at = time.perf_counter()
 
 
 @contextmanager
@@ -88,7 +84,6 @@ class _Handler(Handler):
             self.send("text/event-stream", events.encode())
         else:
             self.send("application/json", json.dumps(message).encode())
-        self.script.said(content)
 
 
 def _message(content: Json, *, model: object) -> dict[str, object]:

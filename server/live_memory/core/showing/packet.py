@@ -23,6 +23,8 @@ _LONGEST_LINE = 600
 # Answers are bounded by bytes, at what benchmarks.md counts for a token; tokenizers that cut code
 # finer take up to a third more.
 _CHARACTERS_A_TOKEN = 3.6
+# In less than this no place fits.
+_LEAST = 150
 # Places of a file that are no further apart are shown, and cited, as one.
 _GAP = 4
 # The first place is what was asked for, if any is: more of it is shown than of others.
@@ -97,14 +99,22 @@ def spans_around(
 def filled(excerpts: Iterable[Excerpt], room: int) -> list[Excerpt]:
     """Those there is room for, in their order; what lies close together becomes one."""
     shown: list[Excerpt] = []
+    sizes: list[int] = []
     for new in excerpts:
-        near = next((each for each in shown if each.is_near(new)), None)
-        joined = near.joined(new) if near else new
-        cost = len(rendered(joined)) + 2 - (len(rendered(near)) + 2 if near else 0)
-        if cost <= room:
-            room -= cost
-            shown = [joined if each is near else each for each in shown]
-            shown += [] if near else [joined]
+        if room < _LEAST:
+            break
+        at = next((n for n, each in enumerate(shown) if each.is_near(new)), None)
+        joined = new if at is None else shown[at].joined(new)
+        size = len(rendered(joined)) + 2
+        cost = size if at is None else size - sizes[at]
+        if cost > room:
+            continue
+        room -= cost
+        if at is None:
+            shown.append(joined)
+            sizes.append(size)
+        else:
+            shown[at], sizes[at] = joined, size
     return shown
 
 
