@@ -24,7 +24,7 @@ _LONGEST_LINE = 600
 # finer take up to a third more.
 _CHARACTERS_A_TOKEN = 3.6
 # In less than this no place fits.
-_LEAST = 150
+_LEAST = 60
 # Places of a file that are no further apart are shown, and cited, as one.
 _GAP = 4
 # The first place is what was asked for, if any is: more of it is shown than of others.
