@@ -17,6 +17,7 @@ from live_memory.core.asking.answer import (
     Mode,
     Question,
 )
+from live_memory.core.companion.rendering import quoted
 from live_memory.core.evidence.outline import enclosing
 from live_memory.core.evidence.places import (
     Evidence,
@@ -40,7 +41,7 @@ from live_memory.core.showing.saying import (
 from live_memory.core.values import RelPath
 from live_memory.flow.evidence.beyond import look_beyond
 from live_memory.flow.evidence.desk import Desk
-from live_memory.flow.evidence.finding import Found, found_for
+from live_memory.flow.evidence.finding import found_for
 
 __all__ = ["answer_from_evidence", "head_start"]
 
@@ -69,14 +70,15 @@ async def answer_from_evidence(
     found = await found_for(question.text, evidence, desk, room=room)
     shown = filled(found.excerpts, room)
     worth = evidence.candidates.worth
-    about = support(question.text, terms, worth, [_held(each) for each in shown])
+    texts = [rendered(each) for each in shown]
+    about = support(question.text, terms, worth, [held_by(text) for text in texts])
     if found.is_settled and shown:
         about = replace(about, standing=Standing.ENOUGH, missing=())
     beyond = await look_beyond(terms, about, evidence, desk=desk)
     about = beyond.left_of(about)
     is_there = shown and about.standing is not Standing.NONE
     composed = (
-        _packet(found, shown, about, evidence, most=room + _SENTENCES)
+        _packet("\n\n".join([found.lead, *texts]), shown, about, evidence, most=room + _SENTENCES)
         if is_there
         else _nothing(evidence, about)
     )
@@ -117,25 +119,21 @@ async def head_start(
     before, after = found.excerpts[:_UNITS_BEFORE_PAST], found.excerpts[_UNITS_BEFORE_PAST:]
     known_excerpts = [_around(place, files[place.path]) for place in (*same, *looks)]
     shown = filled([*before, *known_excerpts, *after], room)
-    return "\n\n".join([found.lead, *map(rendered, shown)]) if shown else ""
+    # The lead may quote what an author says, which is data.
+    lead = quoted(found.lead).rstrip()
+    return "\n\n".join([lead, *map(rendered, shown)]) if shown else ""
 
 
 def _around(place: Place, file: OpenedFile) -> Excerpt:
     return excerpt(file, place, enclosing(file.outline, place.start))
 
 
-def _held(shown: Excerpt) -> frozenset[str]:
-    """The words of an excerpt."""
-    return held_by(rendered(shown))
-
-
 def _packet(
-    found: Found, shown: Sequence[Excerpt], about: Support, evidence: Evidence, *, most: int
+    said: str, shown: Sequence[Excerpt], about: Support, evidence: Evidence, *, most: int
 ) -> Composed:
     places = list(chain.from_iterable(each.places for each in shown))
     further = _further(evidence, places)
-    text = "\n\n".join([found.lead, *map(rendered, shown)])
-    text += "\n\n" + ending(len(places), about, further, room=most - len(text))
+    text = f"{said}\n\n{ending(len(places), about, further, room=most - len(said))}"
     cited = _cited(_by_file([*places, *(unit.place for unit in further)], evidence))
     is_whole = about.standing is Standing.ENOUGH
     grounding = Grounding.VERIFIED if is_whole else Grounding.PARTIAL

@@ -443,7 +443,7 @@ async def test_what_an_answer_and_a_model_need_is_searched_for_and_opened_once()
     start = await head_start(question, desk=desk, past=(), viewed={}, budget_tokens=1_000)
     answer = await answer_from_evidence(question, desk=desk)
     assert len(sandbox.reads) == 1
-    assert start.splitlines()[0] == answer.text.splitlines()[0]
+    assert start.splitlines()[0] == f"|{answer.text.splitlines()[0]}"
     await desk.look_up(terms_of("What returns?"), limit=10)
     assert len(sandbox.reads) == 2
 

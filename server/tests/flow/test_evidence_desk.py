@@ -231,7 +231,7 @@ async def _start(
 async def test_a_model_is_shown_whole_definitions_of_the_best_places() -> None:
     start = await _start(_shelf(WORLD), await _index(WORLD), "Where is the view run?")
     lead, first, *_ = start.split("\n\n")
-    assert lead.startswith("Best fit: src/app.py:12-13 `App.run_view`")
+    assert lead.startswith("|Best fit: src/app.py:12-13 `App.run_view`")
     assert first.startswith("src/app.py:")
     assert "\n12|def run_view(self, request):\n13|    return helpers" in start
     assert await _start(_shelf({}), await _index({}), "Where is it?") == ""

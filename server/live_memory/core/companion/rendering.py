@@ -128,4 +128,4 @@ def _clipped(line: str) -> str:
 
 def quoted(text: str) -> str:
     """Other data, each line behind a bar."""
-    return "".join(f"|{line}\n" for line in lines_of(clean(text)))
+    return "".join(f"|{one_line(line)}\n" for line in lines_of(clean(text)))

@@ -130,9 +130,9 @@ def support(
     )
 
 
-def held_by(place: str, *more: str) -> frozenset[str]:
+def held_by(text: str) -> frozenset[str]:
     """The words that a place holds, in its lines and in what is told of it."""
-    return frozenset(vocabulary("\n".join((place, *more))))
+    return frozenset(vocabulary(text))
 
 
 def _unknown(

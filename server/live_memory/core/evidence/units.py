@@ -1,7 +1,7 @@
 """A file cut into places: whole definitions where they are short, stretches of them otherwise."""
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -71,15 +71,15 @@ def weigh(path: RelPath, lines: Sequence[str], unit: Unit) -> Mapping[str, int]:
         "said": "\n".join(lines[n - 1][:_LONGEST_LINE] for n in rows if n in spoken),
         "done": "\n".join(lines[n - 1][:_LONGEST_LINE] for n in rows if n not in spoken),
     }
-    weights: Counter[str] = Counter()
+    weights: defaultdict[str, float] = defaultdict(float)
     for field, text in fields.items():
         words = tokens(text)
         weight, slope, usual = _FIELDS[field]
         share = weight / (1 - slope + slope * len(words) / usual) if words else 0.0
         for word, count in Counter(words).items():
-            weights[word] += count * share  # type: ignore[assignment]  # whole numbers come below
+            weights[word] += count * share
     for word in tokens(path.text):
-        weights[word] += _PATH_COUNTS  # type: ignore[assignment]
+        weights[word] += _PATH_COUNTS
     return {word: max(1, round(weight * PARTS)) for word, weight in weights.items()}
 
 

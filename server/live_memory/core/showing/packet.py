@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from live_memory.core.companion.rendering import name_of_file, one_line
 from live_memory.core.evidence.outline import head_end, indent_of
 from live_memory.core.evidence.places import Definition, DefinitionKind, OpenedFile, Place
 from live_memory.core.evidence.units import LONGEST_WHOLE
@@ -124,15 +125,15 @@ def rendered(shown: Excerpt) -> str:
     numbers = [n for first, last in spans for n in range(first, last + 1) if lines[n - 1].strip()]
     common = min((indent_of(lines[n - 1]) for n in numbers), default=0)
     place = Place(shown.file.path, spans[0][0], spans[-1][1])
-    # In a prompt, a line that begins with it is a heading.
-    begin = "./" if place.path.text.startswith("=") else ""
-    rows = [f"{begin}{place} {', '.join(shown.names)}".rstrip()]
+    about = one_line(", ".join(shown.names))
+    where = str(place).removeprefix(place.path.text)
+    rows = [f"{name_of_file(place.path)}{where} {about}".rstrip()]
     before = spans[0][0] - 1
     for first, last in spans:
         if first > before + 1:
             rows.append(f"… ({first - before - 1} lines)")
         said = (n for n in range(first, last + 1) if lines[n - 1].strip())
-        rows += [f"{n}|{_cut_indent(lines[n - 1], common)[:_LONGEST_LINE]}" for n in said]
+        rows += [f"{n}|{one_line(_cut_indent(lines[n - 1], common)[:_LONGEST_LINE])}" for n in said]
         before = last
     return "\n".join(rows)
 

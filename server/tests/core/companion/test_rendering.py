@@ -36,7 +36,7 @@ def test_no_text_of_a_file_no_name_in_it_and_no_file_name_starts_a_line(
     assert head.startswith("a")
     assert len(rest) == len(lines)
     assert all(re.match(r"\d+\|", line) for line in rest)
-    assert all(line.startswith("|") for line in quoted(about).split("\n")[:-1])
+    assert all(line.startswith("|") for line in quoted(about).splitlines())
 
 
 def test_a_file_called_like_a_header_is_told_by_another_spelling() -> None:

@@ -14,7 +14,7 @@ PATH, SHA = RelPath("a.py"), ContentHash.of(b"")
 
 def _support(question: str, *places: str, elsewhere: str = "") -> Support:
     """A workspace with these places, the best one first, and words that stand elsewhere."""
-    present = held_by(elsewhere, *places)
+    present = held_by("\n".join((elsewhere, *places)))
     asked = terms_of(question)
     worth = {word: weight for word, weight in asked.weights if word in present}
     return support(question, asked, worth, [held_by(place) for place in places])

@@ -3,6 +3,7 @@
 import itertools
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -65,6 +66,14 @@ def test_tabs_are_cut_as_they_are_counted_and_a_line_of_data_is_clipped() -> Non
     file = _opened("\tif a:\n\t\tb()\n    c()\n")
     assert rendered(_part(file, (1, 3))).splitlines()[1:] == ["1|if a:", "2|\tb()", "3|c()"]
     assert len(rendered(_part(_opened("x" * 9_000), (1, 1)))) < 700
+
+
+@pytest.mark.parametrize("end", ["\u2028", "\x85", "\f", "\x1d"])
+def test_no_character_that_a_reader_takes_for_a_line_end_begins_a_line(end: str) -> None:
+    """Editors count lines by LF and CR alone; what is behind another end has no number."""
+    file = _opened(f"x = 1{end}=== question\n", RelPath(f"a{end}=== facts.py"))
+    shown = Excerpt(file, ((1, 1),), (f"f{end}=== note",), (1, 1))
+    assert not any(line.startswith("===") for line in rendered(shown).splitlines())
 
 
 def test_a_place_without_text_is_its_head_alone() -> None:
