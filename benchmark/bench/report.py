@@ -12,7 +12,16 @@ from pathlib import Path
 from bench.curves import Curve, trace
 from bench.figures import Chart, draw
 
-__all__ = ["Bar", "Outcome", "Table", "circumstances", "show", "write"]
+__all__ = [
+    "Bar",
+    "Outcome",
+    "Table",
+    "at_least",
+    "at_most",
+    "circumstances",
+    "show",
+    "write",
+]
 
 _REPOSITORY = Path(__file__).parents[2]
 _LIBRARIES = ("mcp", "starlette", "uvicorn", "httpx2", "anyio", "pydantic", "tree-sitter", "openai")
@@ -51,6 +60,16 @@ class Outcome:
     skipped: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     figures: Mapping[str, object] = field(default_factory=dict)
+
+
+def at_most(figure: str, value: float | None, limit: float) -> Bar:
+    """A bar that a smaller figure meets."""
+    return Bar(figure, f"<= {limit:,g}", value, None if value is None else value <= limit)
+
+
+def at_least(figure: str, value: float | None, limit: float) -> Bar:
+    """A bar that a larger figure meets."""
+    return Bar(figure, f">= {limit:,g}", value, None if value is None else value >= limit)
 
 
 def circumstances(*, command: str, seed: int, server: Mapping[str, object]) -> dict[str, object]:

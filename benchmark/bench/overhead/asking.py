@@ -11,11 +11,11 @@ from urllib.parse import quote
 
 from bench.figures import Chart
 from bench.model.endpoint import serving
-from bench.overhead.found import Found, Row, at_least, at_most, p50, p99
+from bench.overhead.found import Found, Row, p50, p99
 from bench.overhead.learning import figures_of, learn
 from bench.overhead.process import processor_s
 from bench.overhead.trees import file_name, question_of, value_line
-from bench.report import Table
+from bench.report import Table, at_least, at_most
 from bench.setup import MissingData, Setup
 from bench.talk.server import Server
 

@@ -8,7 +8,7 @@ from bench.figures import Chart
 from bench.report import Bar, Table
 from bench.scores import percentile
 
-__all__ = ["Found", "Row", "at_least", "at_most", "median", "p50", "p99", "thousandths"]
+__all__ = ["Found", "Row", "median", "p50", "p99", "thousandths"]
 
 Row = dict[str, object]
 
@@ -23,16 +23,6 @@ class Found:
     rows: tuple[Row, ...] = ()
     skipped: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-
-
-def at_most(figure: str, value: float | None, limit: float) -> Bar:
-    """A bar that a smaller figure meets."""
-    return Bar(figure, f"<= {limit:,g}", value, None if value is None else value <= limit)
-
-
-def at_least(figure: str, value: float | None, limit: float) -> Bar:
-    """A bar that a larger figure meets."""
-    return Bar(figure, f">= {limit:,g}", value, None if value is None else value >= limit)
 
 
 def thousandths(seconds: Sequence[float]) -> list[float]:

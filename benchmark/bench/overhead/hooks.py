@@ -16,9 +16,9 @@ from pathlib import Path
 
 from bench.figures import Chart
 from bench.overhead.client import Client, ClientFailed, hooks_only
-from bench.overhead.found import Found, Row, at_most, p50, p99
+from bench.overhead.found import Found, Row, p50, p99
 from bench.overhead.trees import file_name
-from bench.report import Table
+from bench.report import Table, at_most
 from bench.setup import Setup
 from bench.talk.payloads import file_read
 

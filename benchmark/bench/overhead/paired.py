@@ -16,10 +16,10 @@ from bench.overhead.asking import (
     roughly,
     warmed,
 )
-from bench.overhead.found import Found, Row, at_least, at_most, median, p50
+from bench.overhead.found import Found, Row, median, p50
 from bench.overhead.process import processor_s
 from bench.overhead.trees import question_of
-from bench.report import Table
+from bench.report import Table, at_least, at_most
 from bench.setup import Setup
 
 __all__ = ["in_turns"]

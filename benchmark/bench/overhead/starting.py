@@ -5,10 +5,10 @@ import os
 import time
 from pathlib import Path
 
-from bench.overhead.found import Found, Row, at_least, at_most, median
+from bench.overhead.found import Found, Row, median
 from bench.overhead.learning import learn
 from bench.overhead.trees import file_name, question_of
-from bench.report import Table
+from bench.report import Table, at_least, at_most
 from bench.setup import Setup
 from bench.talk.mcp import greet
 from bench.talk.server import Server

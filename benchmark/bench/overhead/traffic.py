@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.figures import Chart
-from bench.overhead.found import Found, at_least, at_most, median, p50, p99
+from bench.overhead.found import Found, median, p50, p99
 from bench.overhead.learning import until_known
 from bench.overhead.process import processor_s
 from bench.overhead.trees import file_name, question_of
-from bench.report import Table
+from bench.report import Table, at_least, at_most
 from bench.setup import Setup
 from bench.talk.payloads import file_read
 from bench.talk.server import Server, ServerFailed

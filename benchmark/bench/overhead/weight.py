@@ -4,12 +4,12 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from bench.overhead.found import Found, Row, at_most, p50, p99
+from bench.overhead.found import Found, Row, p50, p99
 from bench.overhead.learning import figures_of, learn
 from bench.overhead.process import megabytes
 from bench.overhead.pulse import Pulse, beating
 from bench.overhead.trees import file_name, question_of
-from bench.report import Table
+from bench.report import Table, at_most
 from bench.setup import Setup
 from bench.talk.mcp import greet
 from bench.talk.server import Server

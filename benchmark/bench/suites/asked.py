@@ -12,7 +12,7 @@ from bench.baselines import Bm25, Found, files_of, ripgrep
 from bench.economics.provider import ASK, Provider, providing
 from bench.economics.requests import Protocol
 from bench.figures import Chart
-from bench.report import Bar, Outcome, Table
+from bench.report import Bar, Outcome, Table, at_least, at_most
 from bench.scores import Place, bootstrap, mean, percentile
 from bench.setup import MissingData, Setup
 from bench.source.repositories import MissingRepository
@@ -209,25 +209,17 @@ def _table(title: str, groups: Mapping[str, Sequence[Row]], system: str) -> Tabl
 def _bars(rows: Sequence[Row], repositories: Mapping[str, Sequence[Row]]) -> Iterator[Bar]:
     kinds = _groups(rows, "kind")
     for metric, bar in (("lead", 0.52), ("complete", 0.52), ("shown", 0.68), ("owns", 0.60)):
-        yield _at_least(metric, bar, mean(_values(rows, _US, metric)))
+        yield at_least(metric, mean(_values(rows, _US, metric)), bar)
     for metric, bar in (("noise", 0.50), ("false", 0.01)):
-        yield _at_most(metric, bar, mean(_values(rows, _US, metric)))
+        yield at_most(metric, mean(_values(rows, _US, metric)), bar)
     for kind, bar in (("how", 0.20), ("project", 0.50)):
-        yield _at_least(
-            f"complete, {kind}", bar, mean(_values(kinds.get(kind, ()), _US, "complete"))
+        yield at_least(
+            f"complete, {kind}", mean(_values(kinds.get(kind, ()), _US, "complete")), bar
         )
     each = [mean(_values(mine, _US, "complete")) for mine in repositories.values()]
     least = min((one for one in each if one is not None), default=None)
-    yield _at_least("complete, least repository", 0.30, least)
-    yield _at_least(f"complete, {_FIRST}", 0.58, mean(_values(rows, _FIRST, "complete")))
-
-
-def _at_least(figure: str, bar: float, measured: float | None) -> Bar:
-    return Bar(figure, f">= {bar}", measured, None if measured is None else measured >= bar)
-
-
-def _at_most(figure: str, bar: float, measured: float | None) -> Bar:
-    return Bar(figure, f"<= {bar}", measured, None if measured is None else measured <= bar)
+    yield at_least("complete, least repository", least, 0.30)
+    yield at_least(f"complete, {_FIRST}", mean(_values(rows, _FIRST, "complete")), 0.58)
 
 
 def _wanted(given: Mapping[str, object]) -> Wanted:

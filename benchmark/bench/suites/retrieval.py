@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bench.baselines import Bm25, files_of, ripgrep
 from bench.figures import Chart
-from bench.report import Bar, Outcome, Table
+from bench.report import Bar, Outcome, Table, at_least
 from bench.scores import (
     Place,
     bootstrap,
@@ -221,24 +221,20 @@ def _milliseconds(rows: Sequence[Row], system: str, share: float) -> int | None:
 def _bars(questions: list[Row], issues: list[Row], cold: list[Row]) -> Iterator[Bar]:
     wanted = (("hit@1", 0.82), ("hit@5", 0.93), ("recall@10", 0.86), ("lines", 0.58))
     for metric, bar in (*wanted, ("identifiers", 0.68)):
-        yield _at_least(f"{metric}, all questions", bar, mean(_values(questions, _US, metric)))
+        yield at_least(f"{metric}, all questions", mean(_values(questions, _US, metric)), bar)
     large = max(cold, key=lambda row: _count(row["files"]), default=None)
     if large is not None:
         mine = [row for row in questions if row["set"] == large["set"]]
-        yield _at_least(f"hit@1, {large['set']}", 0.55, mean(_values(mine, _US, "hit@1")))
+        yield at_least(f"hit@1, {large['set']}", mean(_values(mine, _US, "hit@1")), 0.55)
         late = _milliseconds(mine, _US, 0.95)
         name = f"warm p95 at {large['files']} files, ms"
         yield Bar(name, "<= 150", late, None if late is None else late <= 150)
-    yield _at_least("issues, all files in the top 5", 0.80, mean(_values(issues, _US, "all@5")))
+    yield at_least("issues, all files in the top 5", mean(_values(issues, _US, "all@5")), 0.80)
     for row in cold:
         if 100 <= _count(row["files"]) <= 400:
             seconds = _number(row["cold_s"])
             name = f"first question, {row['set']}, {row['files']} files, s"
             yield Bar(name, "<= 3", seconds, seconds <= 3)
-
-
-def _at_least(figure: str, bar: float, measured: float | None) -> Bar:
-    return Bar(figure, f">= {bar}", measured, None if measured is None else measured >= bar)
 
 
 def _chart(rows: Sequence[Row], systems: Sequence[str]) -> Chart:

@@ -3,8 +3,6 @@
 import ast
 import importlib
 import json
-import os
-import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -12,8 +10,8 @@ from types import ModuleType
 
 import pytest
 
-REPOSITORY = Path(__file__).parents[3]
-BENCHMARK = REPOSITORY / "benchmark"
+from tests.support.harness import BENCHMARK, run
+
 MODULES = sorted(BENCHMARK.rglob("*.py"))
 
 
@@ -44,18 +42,6 @@ def test_the_harness_needs_nothing_but_python_and_fits_its_page(module: Path) ->
     assert ast.get_docstring(ast.parse(source))
     functions = (n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef))
     assert [f.name for f in functions if (f.end_lineno or 0) - f.lineno >= 60] == []
-
-
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {n: v for n, v in os.environ.items() if not n.startswith("LIVE_MEMORY")}
-    return subprocess.run(
-        [sys.executable, str(BENCHMARK / "run.py"), *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=100,
-        env=environment,
-    )
 
 
 @pytest.mark.real("git")

@@ -3,17 +3,14 @@
 import importlib
 import importlib.util
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
+from tests.support.harness import part, run
+
 REPOSITORY = Path(__file__).parents[3]
-BENCHMARK = REPOSITORY / "benchmark"
 JUDGE = REPOSITORY.parent / "shared" / "lab" / "asked_eval.py"
 TOKENS = 2_000
 LIMITS = "def limit(card):\n    if card.old:\n        return 5\n    return MAX_LIMIT\n\n\n)\n"
@@ -43,13 +40,6 @@ CITED = {
     "later": [["app/rest.py", 1, 400], ["Makefile", 1, 2], ["app/limits.py", 5, 9]],
     "beside it": [["app/limits.py", 5, 9]],
 }
-
-
-def part(name: str) -> ModuleType:
-    """A module of the harness, which is no package of the server's."""
-    if str(BENCHMARK) not in sys.path:
-        sys.path.append(str(BENCHMARK))
-    return importlib.import_module(f"bench.{name}")
 
 
 @pytest.fixture
@@ -189,14 +179,7 @@ def test_the_places_that_a_request_shows_are_read_in_order() -> None:
 def test_a_dry_run_scores_answers_and_the_first_request_and_keeps_no_text(tmp_path: Path) -> None:
     file = tmp_path / "found.json"
     arguments = ["asked", "--dry-run", "--json", str(file), "--out", str(tmp_path)]
-    done = subprocess.run(
-        [sys.executable, str(BENCHMARK / "run.py"), *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=100,
-        env={n: v for n, v in os.environ.items() if not n.startswith("LIVE_MEMORY")},
-    )
+    done = run(*arguments)
     assert done.returncode == 0, done.stderr
     there, absent = json.loads(file.read_text())["rows"]
     assert there["server"]["lead"] == 1

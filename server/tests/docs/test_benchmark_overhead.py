@@ -1,23 +1,21 @@
 """The suite `overhead`: its parts measure what they say, and what cannot run is told."""
 
 import http.client
-import importlib
 import json
 import os
 import socket
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
+from tests.support.harness import part, run
+
 REPOSITORY = Path(__file__).parents[3]
-BENCHMARK = REPOSITORY / "benchmark"
 FAKE_CLIENT = """#!{python}
 import http.client, json, os, sys
 host = os.environ["ANTHROPIC_BASE_URL"].removeprefix("http://")
@@ -34,27 +32,13 @@ while calls < most:
 """
 
 
-def part(name: str) -> ModuleType:
-    """A module of the harness, which is no package of the server's."""
-    if str(BENCHMARK) not in sys.path:
-        sys.path.append(str(BENCHMARK))
-    return importlib.import_module(f"bench.{name}")
-
-
 @pytest.mark.real("git")
 def test_a_dry_run_goes_through_every_part_and_tells_that_there_is_no_client(
     tmp_path: Path,
 ) -> None:
     """With real servers, a scripted model, a kill and restarts; the client has its own test."""
     arguments = ["overhead", "--dry-run", "--out", str(tmp_path), "--client", "/nonexistent/claude"]
-    done = subprocess.run(
-        [sys.executable, str(BENCHMARK / "run.py"), *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=110,
-        env={n: v for n, v in os.environ.items() if not n.startswith("LIVE_MEMORY")},
-    )
+    done = run(*arguments)
     assert done.returncode == 0, done.stderr
     found = json.loads((tmp_path / "overhead.json").read_text())
     assert found["skipped"] == [
@@ -78,14 +62,7 @@ def test_two_servers_take_turns_and_are_told_as_ratios(tmp_path: Path) -> None:
     other.write_text(f'#!/bin/sh\nexec {sys.executable} -m live_memory "$@"\n')
     other.chmod(0o755)
     arguments = ["overhead", "--dry-run", "--beside", str(other), "--out", str(tmp_path)]
-    done = subprocess.run(
-        [sys.executable, str(BENCHMARK / "run.py"), *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=110,
-        env={n: v for n, v in os.environ.items() if not n.startswith("LIVE_MEMORY")},
-    )
+    done = run(*arguments)
     assert done.returncode == 0, done.stderr
     found = json.loads((tmp_path / "overhead-paired.json").read_text())
     assert {row["server"] for row in found["rows"]} == {"ours", "beside"}

@@ -1,39 +1,23 @@
 """The suite `soak`: it loads a server in every way it says, and tells a leak from a plateau."""
 
-import importlib
 import json
 import os
 import subprocess
-import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-BENCHMARK = Path(__file__).parents[3] / "benchmark"
+from tests.support.harness import part, run
+
 LINUX = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc")
-
-
-def part(name: str) -> ModuleType:
-    """A module of the harness, which is no package of the server's."""
-    if str(BENCHMARK) not in sys.path:
-        sys.path.append(str(BENCHMARK))
-    return importlib.import_module(f"bench.{name}")
 
 
 @LINUX
 @pytest.mark.real("git")
 def test_a_dry_run_does_every_act_and_none_fails(tmp_path: Path) -> None:
     """With a real server, a scripted model, compactions, reloads and clients that vanish."""
-    done = subprocess.run(
-        [sys.executable, str(BENCHMARK / "run.py"), "soak", "--dry-run", "--out", str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=110,
-        env={n: v for n, v in os.environ.items() if not n.startswith("LIVE_MEMORY")},
-    )
+    done = run("soak", "--dry-run", "--out", str(tmp_path))
     assert done.returncode == 0, done.stderr
     found = json.loads((tmp_path / "soak.json").read_text())
     assert found["figures"]["failed"] == []

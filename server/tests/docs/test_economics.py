@@ -2,7 +2,6 @@
 
 import importlib
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +10,8 @@ from typing import Any
 
 import pytest
 
-REPOSITORY = Path(__file__).parents[3]
-BENCHMARK = REPOSITORY / "benchmark"
+from tests.support.harness import BENCHMARK, run
+
 # About 5,000 tokens, and no two of its lines alike.
 LONG = "".join(f"line {n} of a file that is long\n" for n in range(600))
 # The tools of a request are JSON of any shape.
@@ -297,18 +296,9 @@ def test_an_answer_that_quotes_a_line_as_it_was_is_stale(tmp_path: Path) -> None
 def test_a_dry_run_of_the_recordings_bills_every_question(tmp_path: Path) -> None:
     """With real servers, both protocols, learning, edits, and settings that are swept."""
     file = tmp_path / "found.json"
-    environment = {n: v for n, v in os.environ.items() if not n.startswith("LIVE_MEMORY")}
     only = ["--only", "replay with edits", "--set", "max_context_tokens=9000", "--limit", "1"]
     where = ["--json", str(file), "--out", str(tmp_path)]
-    command = [sys.executable, str(BENCHMARK / "run.py"), "economics", "--dry-run"]
-    done = subprocess.run(
-        [*command, *only, *where],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=100,
-        env=environment,
-    )
+    done = run("economics", "--dry-run", *only, *where)
     assert done.returncode == 0, done.stderr
     found = json.loads(file.read_text())
     assert {row["protocol"] for row in found["rows"]} == {"chat completions", "messages"}
