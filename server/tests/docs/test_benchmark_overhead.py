@@ -179,7 +179,11 @@ def test_a_question_about_an_invented_module_has_one_answer(tmp_path: Path) -> N
 def test_bars_are_met_from_one_side_only_and_not_by_what_was_not_measured() -> None:
     report = part("report")
     assert [report.at_most("x", value, 5).is_met for value in (5, 5.1, None)] == [True, False, None]
-    assert [report.at_least("x", value, 5).is_met for value in (5, 4.9, None)] == [True, False, None]
+    assert [report.at_least("x", value, 5).is_met for value in (5, 4.9, None)] == [
+        True,
+        False,
+        None,
+    ]
 
 
 def test_a_process_is_weighed_where_it_is_known() -> None:
