@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from live_memory.core.companion.prompt import window_tokens
 from live_memory.core.memory.window import questions
+from live_memory.core.reading.lookup import Listing
 from live_memory.core.values import Instant
 from live_memory.core.watching import WatchState
 from live_memory.flow.compacting.compactor import LastCompaction
@@ -17,7 +18,8 @@ __all__ = ["WorkspaceStats", "statistics"]
 class WorkspaceStats:
     """`known_files` counts the files that are known by the bytes they have.
 
-    `dropped_events` were lost to a bound, here or in a hook's spool.
+    `dropped_events` were lost to a bound, here or in a hook's spool. `listing` is the last one,
+    and nothing before the first.
     """
 
     workspace: WorkspaceIdentity
@@ -36,6 +38,7 @@ class WorkspaceStats:
     dropped_events: int
     hook_events: int
     last_hook_at: Instant | None
+    listing: Listing | None
     indexed_files: int
     files_waiting: int
     watch: WatchState
@@ -65,6 +68,7 @@ def statistics(memory: Workspace) -> WorkspaceStats:
         dropped_events=memory.ingestor.dropped,
         hook_events=memory.ingestor.heard,
         last_hook_at=memory.ingestor.last_event_at,
+        listing=memory.indexer.shelf.listed,
         indexed_files=state.files - state.waiting,
         files_waiting=state.waiting,
         watch=memory.watching.state,

@@ -138,6 +138,11 @@ def stats_form(stats: WorkspaceStats) -> dict[str, object]:
     figures["workspace"] = workspace_form(stats.workspace)
     last = stats.last_compaction
     figures["last_compaction"] = None if last is None else asdict(last)
+    listing = stats.listing
+    figures["listing"] = {
+        "way": None if listing is None else listing.way.value,
+        "problem": None if listing is None else listing.problem,
+    }
     watch = stats.watch
     figures["watch"] = {
         "state": watch.name,

@@ -18,6 +18,7 @@ from live_memory.adapters.hosts.unheard import Unheard
 from live_memory.adapters.index.in_memory import in_memory_index
 from live_memory.adapters.index.processes import SyntaxWorkers, spare_processors
 from live_memory.adapters.index.sqlite import SqliteIndex
+from live_memory.adapters.sandbox.git.excludes import UserExcludes
 from live_memory.adapters.sandbox.roots import DiskWorkspaces, RootMode
 from live_memory.adapters.sandbox.runner import Runner, find_programs
 from live_memory.adapters.sandbox.worktrees import GitWorktrees
@@ -209,6 +210,7 @@ def _hub(settings: Settings, *, token: str, companion: Companion | None, log: Li
         data_dir=str(settings.data_dir),
         ignore=settings.ignore,
         root_mode=_root_mode(settings),
+        excludes=UserExcludes(str(Path.home()), os.environ),
     )
     opener = _Opener(
         settings, workspaces=workspaces, store=store, signals=signals, redactor=redactor

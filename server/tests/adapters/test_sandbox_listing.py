@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from live_memory.adapters.sandbox import listing
-from live_memory.adapters.sandbox.listing import IgnoreRules, Lister
+from live_memory.adapters.sandbox.git.ignoring import IgnoreRules
+from live_memory.adapters.sandbox.listing import Lister
 from live_memory.adapters.sandbox.opener import Opening, SafeRoot
 from tests.contracts.sandbox_worlds import Way, git, opened_on_disk
 

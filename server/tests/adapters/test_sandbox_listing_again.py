@@ -8,7 +8,7 @@ import pytest
 
 from live_memory.adapters.sandbox.listing import Lister
 from live_memory.adapters.sandbox.opener import Opening, SafeRoot, signature_of
-from live_memory.core.reading.lookup import Listing
+from live_memory.core.reading.lookup import Listing, Way
 from tests.contracts.sandbox_worlds import git, opened_on_disk
 
 NAMES = ["a.py", "pkg/b.py", "pkg/deep/c.py"]
@@ -119,8 +119,9 @@ async def test_what_git_says_anew_is_listed_though_names_were_looked_at_meanwhil
         walked = await sandbox.list()
         assert _names(walked) == NAMES
         git(root, "init", "-q")
-        assert await sandbox.list() is walked
-        assert await sandbox.list() is walked
+        named = await sandbox.list()
+        assert (named.files, walked.way, named.way) == (walked.files, Way.WALK, Way.GIT)
+        assert await sandbox.list() is named
         (root / "new.py").write_bytes(b"new\n")
         assert _names(await sandbox.list()) == ["a.py", "new.py", *NAMES[1:]]
         (root / ".gitignore").write_bytes(b"pkg/\n")

@@ -179,3 +179,35 @@ async def test_a_list_of_modules_leads_nowhere_else(home: Path, ws: Path) -> Non
         }  # fmt: skip
     finally:
         await sandbox.aclose()
+
+
+@pytest.mark.parametrize("mark", [".jj/repo", ".hg/store", ".sl", ".svn/wc.db", ".bzr"])
+async def test_every_version_control_marks_its_root(home: Path, mark: str) -> None:
+    """N14: else each folder below would have a memory of its own."""
+    (home / "ws/src/deep").mkdir(parents=True)
+    (home / "ws" / mark).parent.mkdir(exist_ok=True)
+    (home / "ws" / mark).mkdir()
+    (home / "ws/src/.svn").mkdir()
+    (home / "ws" / mark.partition("/")[0] / "hgrc").write_text("secret\n")
+    found = workspaces(home)
+    for below in ("", "/src", "/src/deep"):
+        assert (await found.resolve(f"{home}/ws{below}")).root == f"{home}/ws"
+    with pytest.raises(InvalidRequest, match="its like"):
+        await found.resolve(f"{home}/ws/{mark.partition('/')[0]}")
+    (home / "ws/src/a.py").write_text("A = 1\n")
+    sandbox = await found.open(await found.resolve(f"{home}/ws"))
+    try:
+        assert [file.path.text for file in (await sandbox.list()).files] == ["src/a.py"]
+        (read,) = await sandbox.read([f"{mark.partition('/')[0]}/hgrc"], max_bytes=100)
+        assert not isinstance(read, FileRead)
+    finally:
+        await sandbox.aclose()
+
+
+@pytest.mark.parametrize("mark", [".jj", ".hg"])
+async def test_a_repository_of_git_in_another_system_s_is_nearer(home: Path, mark: str) -> None:
+    (home / "ws" / mark).mkdir(parents=True)
+    make_repository(home / "ws/lib", [("start", {"x/a.py": b""})])
+    found = workspaces(home)
+    assert (await found.resolve(f"{home}/ws/lib/x")).root == f"{home}/ws/lib"
+    assert (await found.resolve(f"{home}/ws")).root == f"{home}/ws"

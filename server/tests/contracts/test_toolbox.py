@@ -16,7 +16,7 @@ from live_memory.core.values import Instant, WorkspaceKey
 from live_memory.flow.companion.toolbox import Toolbox
 from live_memory.flow.evidence.desk import Shelf
 from live_memory.flow.indexing import Indexer
-from tests.contracts.sandbox_worlds import make_repository, opened_on_disk
+from tests.contracts.sandbox_worlds import git, make_repository, opened_on_disk
 from tests.contracts.test_sandbox_escapes import bad_names
 from tests.support.memory import House
 
@@ -174,3 +174,24 @@ async def test_one_result_and_all_results_are_bounded(ws: Path) -> None:
     assert "cut here" in results[0].text
     assert results[-1].is_error
     assert "conclude" in results[-1].text
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("arguments", [{"text": "LIMIT = 3"}, {"text": "no such text"}, {}])
+async def test_the_history_of_a_shallow_clone_names_no_origin(
+    ws: Path, tmp_path: Path, depth: int, arguments: dict[str, str]
+) -> None:
+    """N19: the commit at which it was cut off holds everything older as if it were its own."""
+    make_repository(ws, [("third", {**SECOND, "new.py": b"N = 1\n"})])
+    git(tmp_path, "clone", "-q", f"--depth={depth}", f"file://{ws}", "clone")
+    async with opened_on_disk(tmp_path / "clone") as sandbox:
+        result = await run_tool(await toolbox_over(sandbox), "git_search", **arguments)
+    assert "a shallow clone: older commits are not here" in result.text
+    assert "start with a limit" not in result.text
+    assert "app/config.py" not in result.text
+    if arguments.get("text") != "no such text":
+        assert "the shallow history ends here" in result.text
+
+
+async def test_a_whole_history_is_not_called_shallow(tools: Toolbox) -> None:
+    assert "shallow" not in (await run_tool(tools, "git_search")).text

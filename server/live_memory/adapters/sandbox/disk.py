@@ -9,8 +9,10 @@ from typing import TypeVar, TypeVarTuple
 from anyio import CancelScope, CapacityLimiter, create_task_group, to_thread
 
 from live_memory.adapters.sandbox.dialect import compile_expression
+from live_memory.adapters.sandbox.git.excludes import UserExcludes
+from live_memory.adapters.sandbox.git.finding import Refused
 from live_memory.adapters.sandbox.git.omitting import omitted
-from live_memory.adapters.sandbox.history import Git, bounded
+from live_memory.adapters.sandbox.history import Git, Names, bounded
 from live_memory.adapters.sandbox.listing import Lister
 from live_memory.adapters.sandbox.opener import OpenedFile, Opening, SafeRoot
 from live_memory.adapters.sandbox.runner import Programs, Runner
@@ -27,6 +29,7 @@ from live_memory.core.reading.lookup import (
     LogQuery,
     Matches,
     NamePattern,
+    Omission,
     Omitted,
     TextPattern,
 )
@@ -55,6 +58,7 @@ class DiskSandbox:
         programs: Programs,
         opening: Opening,
         hiding: Hiding | None = None,
+        excludes: UserExcludes | None = None,
     ) -> None:
         """Open the real path `root`.
 
@@ -62,10 +66,11 @@ class DiskSandbox:
             InvalidRequest: it is not a folder that can be read.
         """
         self._root = SafeRoot(root, opening, hiding=hiding)
-        self._lister = Lister(self._root)
+        excludes = excludes or UserExcludes()
+        self._lister = Lister(self._root, excludes)
         self._threads = CapacityLimiter(_THREADS)
         programs = _trusted(programs, root)
-        self._git = Git(self._root, runner, programs.git)
+        self._git = Git(self._root, runner, programs.git, excludes)
         self._searcher = Searcher(root, runner, programs, read=self._read)
 
     async def is_same_root(self) -> bool:
@@ -74,22 +79,26 @@ class DiskSandbox:
 
     async def list(self) -> Listing:
         """Regular files that git's ignore rules keep, with their signatures; no links followed."""
-        names: bytes | None = None
+        names: Names | Refused | None = None
 
         async def ask_git() -> None:
             nonlocal names
-            names = await self._git.names()
+            try:
+                names = await self._git.names()
+            except Refused as why:
+                names = why
 
         # Git nearly always says what it said the last time, so both are looked at meanwhile.
         plan = self._lister.plan
         async with create_task_group() as tasks:
             tasks.start_soon(ask_git)
             listing = await self._in_thread(self._lister.look, plan)
-        if names is None:
-            return await self._in_thread(self._lister.by_walk)
-        if names == plan.said:
-            return listing
-        return await self._in_thread(self._lister.by_names, names)
+        match names:
+            case Names(plan.said, plan.problem):
+                return listing
+            case Names(said, problem):
+                return await self._in_thread(self._lister.by_names, said, problem)
+        return await self._in_thread(self._lister.by_walk, str(names))
 
     async def omitted(self, listing: Listing) -> Sequence[Omitted]:
         """What the last listing leaves out that no rule ignores, and repositories below."""
@@ -177,7 +186,11 @@ class DiskSandbox:
 
     def _omitted(self, listing: Listing) -> Sequence[Omitted]:
         listed = [file.path for file in listing.files]
-        return omitted(self._root, self._lister.unlisted(), listed=listed)
+        found = omitted(self._root, self._lister.unlisted(), listed=listed)
+        if listing.problem is None:
+            return found
+        # An index that may be another work tree's tells nothing of what is not here.
+        return [each for each in found if each.why is not Omission.ABSENT]
 
     def _is_told(self, name: str) -> bool:
         try:

@@ -7,22 +7,22 @@ pathspec after `--`, a text is glued to its own option.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha1, sha256
-from typing import Self
 
 from anyio import CapacityLimiter, to_thread
 
+from live_memory.adapters.sandbox.git.differences import Difference, real_differences
+from live_memory.adapters.sandbox.git.excludes import UserExcludes
+from live_memory.adapters.sandbox.git.finding import Refused, kind_of, small_file
 from live_memory.adapters.sandbox.git.names import names_in
 from live_memory.adapters.sandbox.git.objects import ObjectStore
-from live_memory.adapters.sandbox.opener import MAX_HASHED_BYTES, SafeRoot
-from live_memory.adapters.sandbox.repository import GitData, PrivateGitDir, Refused, locate
+from live_memory.adapters.sandbox.opener import SafeRoot
+from live_memory.adapters.sandbox.repository import GitData, PrivateGitDir, locate
 from live_memory.adapters.sandbox.runner import Command, Ran, Runner
 from live_memory.core.errors import InvalidRequest
 from live_memory.core.reading.lookup import ChangedFiles, Commit, CommitSearch, History, LogQuery
-from live_memory.core.reading.observation import FileRead
 from live_memory.core.values import RelPath
 
-__all__ = ["Git", "bounded", "searched_text"]
+__all__ = ["Git", "Names", "bounded", "searched_text"]
 
 _LONGEST_TEXT = 1_000
 _MOST_COMMITS, _MOST_CHANGED = 200, 5_000
@@ -51,43 +51,41 @@ class _Repository:
 
 
 @dataclass(frozen=True, slots=True)
-class _Difference:
-    """A line of `diff-index --raw`."""
+class Names:
+    """Names as git says them: each ends with NUL, and the last may be torn.
 
-    name: str
-    status: str
-    blob: str  # what the revision holds
-    is_unsure: bool  # only the time stamps are known to differ
-    is_link: bool
+    With a `problem`, the index they are from may be another work tree's: a name that is not on disk
+    is not to be told.
+    """
 
-    @classmethod
-    def parse(cls, raw: str, name: str) -> Self:
-        old_mode, new_mode, blob, new_blob, status = raw.removeprefix(":").split(" ")
-        is_unsure = status == "M" and old_mode == new_mode and not new_blob.strip("0")
-        return cls(name, status[:1], blob, is_unsure, is_link=new_mode == "120000")
+    said: bytes
+    problem: str | None = None
 
 
 class Git:
     """Reads one work tree's git data."""
 
-    def __init__(self, root: SafeRoot, runner: Runner, program: str | None) -> None:
+    def __init__(
+        self, root: SafeRoot, runner: Runner, program: str | None, excludes: UserExcludes
+    ) -> None:
         self._root, self._runner, self._program = root, runner, program
+        self._excludes = excludes
         self._private, self._objects = PrivateGitDir(root.root), ObjectStore(root.root)
         # One at a time brings the private git dir up to date.
         self._setup = CapacityLimiter(1)
 
-    async def names(self) -> bytes | None:
-        """Tracked names and untracked ones that no rule ignores; nothing where git cannot say.
+    async def names(self) -> Names:
+        """Tracked names and untracked ones that no rule ignores.
 
-        They are as git says them: each ends with NUL, and the last may be torn.
+        Raises:
+            Refused: git cannot say.
         """
-        try:
-            repository = await self._repository()
-        except Refused:
-            return None
+        repository = await self._repository()
         options = ("-c", "-o", "--exclude-standard", "-z", "--deduplicate")
         ran = await self._git(repository, "ls-files", *options, max_output=_NAMES_BYTES)
-        return ran.out if ran.is_fine or ran.is_cut else None
+        if not ran.is_fine and not ran.is_cut:
+            raise Refused("git cannot list: its index is damaged, or of a form it does not know")
+        return Names(ran.out, repository.data.problem)
 
     async def history(self, query: LogQuery | CommitSearch | ChangedFiles) -> History:
         """Answer one question; `problem` says why there is no history.
@@ -103,9 +101,11 @@ class Git:
             repository.data.must_have_objects()
             match query:
                 case LogQuery():
-                    return await self._log(repository, paths, query.limit)
+                    found = await self._log(repository, paths, query.limit)
+                    return _marked(found, repository.data)
                 case CommitSearch():
-                    return await self._searched(repository, text, paths, query.limit)
+                    found = await self._searched(repository, text, paths, query.limit)
+                    return _marked(found, repository.data)
                 case ChangedFiles():
                     return await self._changed(repository, query)
         except Refused as problem:
@@ -122,9 +122,11 @@ class Git:
 
     def _prepare(self) -> _Repository:
         data = locate(self._root.root)
-        data = replace(data, objects_problem=self._objects.problem(data.common))
+        problem = data.problem or self._objects.problem(data.common)
+        data = replace(data, objects_problem=problem)
+        excludes = self._excludes.text(self._root.root, own=data.own, common=data.common)
         try:
-            return _Repository(data, self._private.environment(data))
+            return _Repository(data, self._private.environment(data, excludes))
         except OSError as problem:
             raise Refused("no private folder can be made for git") from problem
 
@@ -167,8 +169,8 @@ class Git:
             diff = ("diff-index", "--raw", "-z", *_DIFF, base, "--")
             fields = names_in((await self._must(repository, *diff)).out)
             pairs = zip(fields[::2], fields[1::2], strict=False)
-            differences = [_Difference.parse(raw, name) for raw, name in pairs]
-            real = await to_thread.run_sync(self._real_differences, differences)
+            differences = [Difference.parse(raw, name) for raw, name in pairs]
+            real = await to_thread.run_sync(real_differences, self._root, differences)
             changed |= {row.name: row.status for row in real}
         untracked = await self._must(repository, "ls-files", "-o", "--exclude-standard", "-z")
         for name in names_in(untracked.out):
@@ -178,24 +180,6 @@ class Git:
         limit = bounded(query.limit, _MOST_CHANGED)
         shown = tuple((status, name) for name, status in rows[:limit])
         return History(changed=shown, is_cut=len(rows) > limit)
-
-    def _real_differences(self, rows: Sequence["_Difference"]) -> Sequence["_Difference"]:
-        """Drop files whose time stamps alone differ, judged by our own reading."""
-        return [row for row in rows if not (row.is_unsure and self._is_same(row))]
-
-    def _is_same(self, row: "_Difference") -> bool:
-        if row.is_link:
-            data = self._root.link_text(row.name)
-        else:
-            read = self._root.read(row.name, max_bytes=MAX_HASHED_BYTES)
-            data = read.data if isinstance(read, FileRead) else None
-        if data is None:
-            return False
-        # A repository may keep LF where the work tree has CRLF.
-        return row.blob in (
-            _blob_id(data, row.blob),
-            _blob_id(data.replace(b"\r\n", b"\n"), row.blob),
-        )
 
     async def _commits(
         self, repository: _Repository, arguments: Sequence[str], *, timeout_s: float = _QUERY_S
@@ -263,15 +247,13 @@ class Git:
         )
 
 
-def _blob_id(data: bytes, like: str) -> str:
-    """The id git gives to these bytes, in the hash that the id `like` has."""
-    blob = b"blob %d\0" % len(data) + data
-    # git's own naming, no protection: both sides are the user's files.
-    return (
-        sha256(blob).hexdigest()
-        if len(like) == 64
-        else sha1(blob, usedforsecurity=False).hexdigest()
-    )
+def _marked(history: History, data: GitData) -> History:
+    """Say where the history of a shallow clone ends, as git keeps it: an id a line."""
+    shallow = f"{data.common}/shallow"
+    if kind_of(shallow) is None:
+        return history
+    ends = frozenset((small_file(shallow) or b"").decode("ascii", "replace").split())
+    return replace(history, is_shallow=True, ends=ends)
 
 
 def bounded(limit: int, most: int) -> int:

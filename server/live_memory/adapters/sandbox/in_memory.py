@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from live_memory.adapters.sandbox.dialect import compile_expression
 from live_memory.adapters.sandbox.disk import MOST_MATCHES, MOST_NAMES
+from live_memory.adapters.sandbox.git.ignoring import IgnoreRules
 from live_memory.adapters.sandbox.history import bounded, searched_text
-from live_memory.adapters.sandbox.listing import IgnoreRules
 from live_memory.adapters.sandbox.matcher import matching_lines
 from live_memory.adapters.sandbox.opener import is_git_data
 from live_memory.adapters.sandbox.search import searchable, text_of

@@ -2,81 +2,34 @@
 
 No link is ever followed, so there are no loops. Left out besides what ignore rules name: what the
 root hides (`.git`, our own data, what a person's settings ignore), anything that is not a regular
-file, submodules and nested repositories (workspaces of their own), and names that cannot be cited
-as `path:line`.
+file, git data under any name, submodules and repositories in a work tree (workspaces of their own),
+and names that cannot be cited as `path:line`.
 """
 
 import os
-import re
 import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import attrgetter, is_
 from typing import Self
 
-from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
-
-from live_memory.adapters.sandbox.git.names import TOOL_FOLDERS, citable, names_in
+from live_memory.adapters.sandbox.git.excludes import LARGEST_RULES, UserExcludes
+from live_memory.adapters.sandbox.git.folders import has_git, is_repository_data
+from live_memory.adapters.sandbox.git.names import citable, names_in
+from live_memory.adapters.sandbox.git.trees import Tree
 from live_memory.adapters.sandbox.opener import SafeRoot, signature_of
-from live_memory.core.reading.lookup import Listing
+from live_memory.core.reading.lookup import Listing, Way
 from live_memory.core.reading.observation import FileRead, ListedFile
 from live_memory.core.values import RelPath
 
-__all__ = ["IgnoreRules", "Lister"]
+__all__ = ["Lister"]
 
 # Ten times the largest repository we measure (xarray, flask, gin: 200 to 20,000 files); listing
 # this many takes 3 s, and a tree beyond it is no code base that one memory can hold.
 MOST_ENTRIES = 200_000
-_LARGEST_RULES = 256 * 1024
 # Disks answer 100,000 entries a second and more; this bounds hostile rules and hung mounts.
 _LONGEST_WALK_S = 8.0
-_MOST_STARS, _LONGEST_RULE = 3, 500
-_ANYTHING = re.compile(r".+")
-_SET_OPERATION = re.compile(r"\[.*(?:\[|--|&&|~~|\|\|)")
-
-
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    """One line: whether it ignores, and what of a folder's names it is about.
-
-    Only the name itself counts: what lies in an ignored folder is never looked at, and a folder
-    that is kept by a rule does not keep what is in it.
-    """
-
-    ignores: bool
-    expression: re.Pattern[str]
-
-    def matches(self, name: str) -> bool:
-        """Whether the rule is about this name, which ends in a slash where it is a folder's."""
-        return self.expression.fullmatch(name) is not None
-
-
-class IgnoreRules:
-    """The `.gitignore` files met so far; the deepest rule that says something wins."""
-
-    def __init__(self) -> None:
-        self._rules: dict[str, Sequence[_Rule]] = {}
-
-    def add(self, folder: str, text: str) -> None:
-        """Take in a folder's rules (`""` is the root); lines that are no pattern are skipped."""
-        rules = [rule for line in text.splitlines() for rule in _rules_of(line)]
-        if rules:
-            self._rules[folder] = tuple(reversed(rules))
-
-    def covers(self, name: str, *, is_folder: bool) -> bool:
-        """Whether a name is ignored, its folders being kept."""
-        if is_folder and name.rpartition("/")[2].casefold() in TOOL_FOLDERS:
-            return True
-        if not self._rules:
-            return False
-        parts = name.split("/")
-        for depth in range(len(parts) - 1, -1, -1):
-            below = "/".join(parts[depth:]) + ("/" if is_folder else "")
-            for rule in self._rules.get("/".join(parts[:depth]), ()):
-                if rule.matches(below):
-                    return rule.ignores
-        return False
 
 
 class Lister:
@@ -86,15 +39,16 @@ class Lister:
     and so is a listing of which all is the same: who compares two need not look into them.
     """
 
-    def __init__(self, root: SafeRoot) -> None:
-        self._root = root
+    def __init__(self, root: SafeRoot, excludes: UserExcludes | None = None) -> None:
+        """`excludes` are the rules of the person for whom all is listed."""
+        self._root, self._excludes = root, excludes or UserExcludes()
         self.plan = _Plan()
         self._last = Listing(())
         self._passed_over: Sequence[str] | None = None
 
-    def by_names(self, said: bytes) -> Listing:
+    def by_names(self, said: bytes, problem: str | None = None) -> Listing:
         """Keep the names that are regular files now: as git says them, each ended by NUL."""
-        self.plan = _Plan.of(self._root, said, before=self._by_name())
+        self.plan = _Plan.of(self._root, said, problem, before=self._by_name())
         return self.look(self.plan)
 
     def look(self, plan: "_Plan") -> Listing:
@@ -103,15 +57,16 @@ class Lister:
             return self._last
         self._passed_over = None
         files = [file for folder in plan.folders for file in _regular(self._root, folder)]
-        return self._same(files, is_cut=plan.is_cut)
+        return self._same(Listing((), plan.is_cut, Way.GIT, plan.problem), files)
 
-    def by_walk(self) -> Listing:
-        """Walk the folders that no rule ignores."""
-        walk = _Walk(self._root, before=self._by_name())
+    def by_walk(self, why: str | None = None) -> Listing:
+        """Walk the folders that no rule ignores; `why` git did not list what it should."""
+        walk = _Walk(self._root, self._excludes, before=self._by_name())
         while walk.waiting and not walk.is_over:
-            walk.visit(walk.waiting.pop())
+            walk.visit(*walk.waiting.pop())
         self._passed_over = walk.passed_over
-        return self._same(walk.files, is_cut=walk.is_over)
+        problem = why if has_git(self._root.root) else None
+        return self._same(Listing((), walk.is_over, Way.WALK, problem, walk.is_unsure), walk.files)
 
     def unlisted(self) -> Sequence[str]:
         """The names that no rule ignores and that the last listing leaves out."""
@@ -123,13 +78,13 @@ class Lister:
     def _by_name(self) -> Mapping[str, ListedFile]:
         return {file.path.text: file for file in self._last.files}
 
-    def _same(self, files: list[ListedFile], *, is_cut: bool) -> Listing:
-        """The listing from before where it has these very files, else a new one."""
+    def _same(self, made: Listing, files: list[ListedFile]) -> Listing:
+        """The listing from before where it has these very files, else what was made, with them."""
         files.sort(key=attrgetter("path.text"))
         last = self._last
         is_same = len(files) == len(last.files) and all(map(is_, files, last.files))
-        if not is_same or is_cut != last.is_cut:
-            self._last = last = Listing(tuple(files), is_cut)
+        if not is_same or made != replace(last, files=()):
+            self._last = last = replace(made, files=tuple(files))
         return last
 
 
@@ -149,13 +104,21 @@ class _Plan:
     said: bytes | None = None
     folders: Sequence[_Folder] = ()
     is_cut: bool = False
+    problem: str | None = None
 
     @classmethod
-    def of(cls, root: SafeRoot, said: bytes, *, before: Mapping[str, ListedFile]) -> Self:
+    def of(
+        cls,
+        root: SafeRoot,
+        said: bytes,
+        problem: str | None = None,
+        *,
+        before: Mapping[str, ListedFile],
+    ) -> Self:
         """Leave out names that are not listed; what was listed before needs no second look."""
         names = names_in(said)
         folders: dict[str, _Folder] = {}
-        for name in dict.fromkeys(names[:MOST_ENTRIES]):
+        for name in _without_git_data(root, [*dict.fromkeys(names[:MOST_ENTRIES])]):
             known = before.get(name)
             path = citable(root, name) if known is None else known.path
             if path is None:
@@ -165,37 +128,47 @@ class _Plan:
                 folders[folder] = _Folder(RelPath(folder) if folder else None)
             folders[folder].files.append(path)
             folders[folder].seen.append(known)
-        return cls(said, tuple(folders.values()), is_cut=len(names) > MOST_ENTRIES)
+        return cls(said, tuple(folders.values()), len(names) > MOST_ENTRIES, problem)
 
 
 class _Walk:
     """A walk under way: folders still to visit by name, so that no chain of them is held open."""
 
-    def __init__(self, root: SafeRoot, *, before: Mapping[str, ListedFile]) -> None:
-        self._root, self._rules, self._before = root, IgnoreRules(), before
+    def __init__(
+        self, root: SafeRoot, excludes: UserExcludes, *, before: Mapping[str, ListedFile]
+    ) -> None:
+        self._root, self._excludes, self._before = root, excludes, before
         self._seen, self._ends_at = 0, time.monotonic() + _LONGEST_WALK_S
         self.files: list[ListedFile] = []
         self.passed_over: list[str] = []
-        self.waiting = [""]
+        self.is_unsure = False
+        tree = self._tree_at("") or Tree.plain(root.root, excludes)
+        # Of a folder that rules ignore only what is tracked is taken.
+        self.waiting: list[tuple[str, Tree, bool]] = [("", tree, False)]
 
     @property
     def is_over(self) -> bool:
         """Whether there is more than we take."""
         return self._seen > MOST_ENTRIES or time.monotonic() > self._ends_at
 
-    def visit(self, folder: str) -> None:
+    def visit(self, folder: str, tree: Tree, is_ignored: bool) -> None:
         """Take the files of a folder and put its folders in line."""
         try:
             descriptor = self._root.open_folder(RelPath(folder) if folder else None)
         except OSError:
             return
-        below = f"{folder}/" if folder else ""
-        self._rules.add(folder, _rules_in(self._root, f"{below}.gitignore"))
         # A folder that goes away while we read it ends the visit, not the walk.
         try:
+            inner = self._tree_of(folder, tree) if folder else tree
+            if inner is None:
+                return
+            is_ignored = is_ignored and inner is tree
+            below = f"{folder}/" if folder else ""
+            rules = _rules_in(self._root, f"{below}.gitignore")
+            inner.rules.add(folder[len(inner.below) :], rules)
             with os.scandir(descriptor) as entries:
                 for entry in entries:
-                    self._take(below + entry.name, entry)
+                    self._take(below + entry.name, entry, inner, is_ignored)
                     if self.is_over:
                         return
         except OSError:
@@ -203,23 +176,52 @@ class _Walk:
         finally:
             os.close(descriptor)
 
-    def _take(self, name: str, entry: os.DirEntry[str]) -> None:
+    def _tree_of(self, folder: str, around: Tree) -> Tree | None:
+        """Whose rules count in a folder; nothing for git data, or a work tree in another one."""
+        if is_repository_data(f"{self._root.root}/{folder}"):
+            return None
+        inner = self._tree_at(folder)
+        if inner is not None and around.is_repository:
+            self.passed_over.append(folder)
+            return None
+        return inner or around
+
+    def _tree_at(self, folder: str) -> Tree | None:
+        tree = Tree.of(self._root.root, folder, self._excludes)
+        self.is_unsure |= tree is not None and tree.is_unsure
+        return tree
+
+    def _take(self, name: str, entry: os.DirEntry[str], tree: Tree, is_ignored: bool) -> None:
         self._seen += 1
         if self._seen > MOST_ENTRIES:
             return
         is_folder = entry.is_dir(follow_symlinks=False)
+        told = name[len(tree.below) :]
+        if not tree.is_tracked(told, is_folder=is_folder):
+            is_ignored = is_ignored or tree.rules.covers(told, is_folder=is_folder)
+            if is_ignored:
+                return
+        elif is_folder:
+            is_ignored = is_ignored or tree.rules.covers(told, is_folder=True)
         if not is_folder and not entry.is_file(follow_symlinks=False):
-            if entry.is_symlink() and not self._rules.covers(name, is_folder=False):
+            if entry.is_symlink():
                 self.passed_over.append(name)
             return
         known = self._before.get(name)
         path = citable(self._root, name) if known is None else known.path
-        if path is None or self._rules.covers(name, is_folder=is_folder):
+        if path is None:
             return
         if is_folder:
-            self.waiting.append(name)
+            self.waiting.append((name, tree, is_ignored))
         else:
             self.files.append(_listed(path, entry.stat(follow_symlinks=False), known))
+
+
+def _without_git_data(root: SafeRoot, names: list[str]) -> list[str]:
+    """The names that do not lie in git data under another name than `.git`."""
+    heads = (name[: -len("HEAD")] for name in names if name.endswith("/HEAD"))
+    data = tuple(below for below in heads if is_repository_data(f"{root.root}/{below}"))
+    return [name for name in names if not name.startswith(data)] if data else names
 
 
 def _regular(root: SafeRoot, folder: _Folder) -> Iterator[ListedFile]:
@@ -260,24 +262,5 @@ def _listed(path: RelPath, status: os.stat_result, known: ListedFile | None) -> 
 
 
 def _rules_in(root: SafeRoot, name: str) -> str:
-    read = root.read(name, max_bytes=_LARGEST_RULES)
+    read = root.read(name, max_bytes=LARGEST_RULES)
     return read.data.decode("utf-8", "replace") if isinstance(read, FileRead) else ""
-
-
-def _rules_of(line: str) -> Sequence[_Rule]:
-    # A stranger's ignore file must not stop us: `[z-a]` raises `re.error`, `!` alone a pattern
-    # error that is a `ValueError`, sets within sets warn, and many stars in one rule take
-    # pathspec's engine minutes on one long name.
-    stars = line.replace("**/", "").replace("/**", "").count("*")
-    if stars > _MOST_STARS or len(line) > _LONGEST_RULE or _SET_OPERATION.search(line):
-        return ()
-    try:
-        # Git's `a/**` is all in `a`, and not `a` itself, which pathspec takes along as `a/`.
-        pattern = GitIgnoreSpecPattern(f"{line}/*" if line.endswith("/**") else line)
-    except (re.error, ValueError):
-        return ()
-    if pattern.include is None or pattern.regex is None:
-        return ()
-    # A lone star is compiled to one character, because pathspec looks for the start of a match.
-    expression = _ANYTHING if pattern.regex.pattern == "." else pattern.regex
-    return (_Rule(pattern.include, expression),)

@@ -16,7 +16,7 @@ from typing import Self
 
 from live_memory.adapters.sandbox.kernel import BENEATH, NO_LINKS, has_openat2, openat2
 from live_memory.core.errors import InvalidRequest, OutsideWorkspace
-from live_memory.core.reading.hiding import Hiding
+from live_memory.core.reading.hiding import Hiding, is_version_control
 from live_memory.core.reading.observation import FileRead, Skipped, SkipReason
 from live_memory.core.values import ContentHash, RelPath, StatSignature
 
@@ -66,9 +66,9 @@ def signature_of(status: os.stat_result) -> StatSignature:
 
 
 def is_git_data(path: RelPath) -> bool:
-    """Whether a name lies in a `.git`, whose config may hold credentials."""
+    """Whether a name lies in a `.git` or its like, whose config may hold credentials."""
     folded = path.text.casefold()
-    return ".git" in folded and ".git" in folded.split("/")
+    return (folded.startswith(".") or "/." in folded) and is_version_control(folded)
 
 
 class SafeRoot:

@@ -1,4 +1,4 @@
-"""Which folder a workspace is: the nearest git work tree, by real path, or the folder itself."""
+"""Which folder a workspace is: the nearest work tree, by real path, or the folder itself."""
 
 import os
 import stat
@@ -8,12 +8,14 @@ from enum import StrEnum
 from anyio import to_thread
 
 from live_memory.adapters.sandbox.disk import DiskSandbox
+from live_memory.adapters.sandbox.git.excludes import UserExcludes
+from live_memory.adapters.sandbox.git.folders import is_marked, is_repository_data
 from live_memory.adapters.sandbox.opener import Opening
 from live_memory.adapters.sandbox.runner import Programs, Runner
 from live_memory.adapters.sandbox.submodules import SandboxWithSubmodules, is_submodule
 from live_memory.core.errors import InvalidRequest
 from live_memory.core.hosts.paths import inside
-from live_memory.core.reading.hiding import Hiding
+from live_memory.core.reading.hiding import Hiding, is_version_control
 from live_memory.core.values import RelPath, WorkspaceKey
 from live_memory.ports import Sandbox, WorkspaceIdentity
 
@@ -32,8 +34,6 @@ _SHARED = frozenset(
         "/Volumes", "/Applications",
     }
 )  # fmt: skip
-
-_GIT_DATA = ("HEAD", "objects", "refs")
 
 
 class RootMode(StrEnum):
@@ -57,6 +57,7 @@ class DiskWorkspaces:
         data_dir: str | None = None,
         ignore: Sequence[str] = (),
         root_mode: RootMode = RootMode.NEAREST,
+        excludes: UserExcludes | None = None,
     ) -> None:
         """Take the user's home folder, which never becomes a workspace, and what none may show.
 
@@ -67,12 +68,12 @@ class DiskWorkspaces:
         self._ignore = tuple(ignore)
         Hiding(self._ignore)
         self._home = os.path.realpath(home)
-        self._root_mode = root_mode
+        self._root_mode, self._excludes = root_mode, excludes
         self._runner, self._programs = runner, programs
         self._opening = opening or Opening.best()
 
     async def resolve(self, cwd: str) -> WorkspaceIdentity:
-        """The git work tree around `cwd`, else the folder itself, by real path.
+        """The work tree around `cwd`, else the folder itself, by real path.
 
         Raises:
             InvalidRequest: not absolute, no folder, or not fit to be a workspace.
@@ -96,6 +97,7 @@ class DiskWorkspaces:
                 programs=self._programs,
                 opening=self._opening,
                 hiding=hiding,
+                excludes=self._excludes,
             )
         )
 
@@ -112,8 +114,8 @@ class DiskWorkspaces:
             )
         if self._data_dir is not None and f"{folder}/".startswith(f"{self._data_dir}/"):
             raise InvalidRequest("'cwd' is the server's own data folder: send a project's folder")
-        if ".git" in folder.split("/"):
-            raise InvalidRequest("'cwd' lies inside '.git': send the project's folder")
+        if is_version_control(folder.casefold()):
+            raise InvalidRequest("'cwd' lies inside '.git' or its like: send the project's folder")
         if self._root_mode is RootMode.NONE:
             return folder
         trees = self._trees_around(folder)
@@ -135,10 +137,10 @@ class DiskWorkspaces:
         """
         is_in_one = False
         while not self._is_unfit(folder):
-            if _has_git_data(folder):
+            if is_marked(folder):
                 is_in_one = True
                 yield folder
-            elif not is_in_one and _is_bare(folder):
+            elif not is_in_one and is_repository_data(folder):
                 raise InvalidRequest("'cwd' lies in a repository without files: send a work tree")
             folder = os.path.dirname(folder)
 
@@ -166,24 +168,3 @@ def _is_system(folder: str) -> bool:
     return any(
         folder == each or folder.startswith(each + "/") for each in (*_SYSTEM, *_SYSTEM_ELSEWHERE)
     )
-
-
-def _is_bare(folder: str) -> bool:
-    """Whether a folder is itself git data: a bare repository."""
-    try:
-        kinds = [os.lstat(os.path.join(folder, name)).st_mode for name in _GIT_DATA]
-    except OSError:
-        return False
-    return stat.S_ISREG(kinds[0]) and stat.S_ISDIR(kinds[1]) and stat.S_ISDIR(kinds[2])
-
-
-def _has_git_data(folder: str) -> bool:
-    """Whether a folder is a work tree: `.git` is a folder with HEAD, or a pointer file."""
-    dot = os.path.join(folder, ".git")
-    try:
-        mode = os.lstat(dot).st_mode
-        return stat.S_ISREG(mode) or (
-            stat.S_ISDIR(mode) and stat.S_ISREG(os.lstat(os.path.join(dot, "HEAD")).st_mode)
-        )
-    except OSError:
-        return False

@@ -2,13 +2,15 @@
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 
 from anyio import to_thread
 
 from live_memory.adapters.sandbox.disk import DiskSandbox
+from live_memory.adapters.sandbox.git.excludes import UserExcludes
+from live_memory.adapters.sandbox.git.finding import Refused, git_folders
 from live_memory.adapters.sandbox.listing import MOST_ENTRIES
 from live_memory.adapters.sandbox.opener import Opening
-from live_memory.adapters.sandbox.repository import Refused, git_folders
 from live_memory.adapters.sandbox.runner import Programs, Runner
 from live_memory.core.errors import InvalidRequest, OutsideWorkspace
 from live_memory.core.reading.hiding import Hiding
@@ -45,14 +47,23 @@ class SandboxWithSubmodules(DiskSandbox):
         programs: Programs,
         opening: Opening,
         hiding: Hiding | None = None,
+        excludes: UserExcludes | None = None,
     ) -> None:
         """Open the real path `root`.
 
         Raises:
             InvalidRequest: it is not a folder that can be read.
         """
-        super().__init__(root, runner=runner, programs=programs, opening=opening, hiding=hiding)
+        super().__init__(
+            root,
+            runner=runner,
+            programs=programs,
+            opening=opening,
+            hiding=hiding,
+            excludes=excludes,
+        )
         self._runner, self._programs, self._opening = runner, programs, opening
+        self._excludes = excludes
         self._modules: dict[str, SandboxWithSubmodules] = {}
 
     async def list(self) -> Listing:
@@ -66,7 +77,8 @@ class SandboxWithSubmodules(DiskSandbox):
                 files += self._below(name, below)
                 is_cut = is_cut or below.is_cut
         files.sort(key=lambda file: file.path.text)
-        return Listing(tuple(files[:MOST_ENTRIES]), is_cut or len(files) > MOST_ENTRIES)
+        is_cut = is_cut or len(files) > MOST_ENTRIES
+        return replace(listing, files=tuple(files[:MOST_ENTRIES]), is_cut=is_cut)
 
     async def aclose(self) -> None:
         """Let go of descriptors and private folders."""
@@ -102,6 +114,7 @@ class SandboxWithSubmodules(DiskSandbox):
             runner=self._runner,
             programs=self._programs,
             opening=self._opening,
+            excludes=self._excludes,
         )
 
     def _names_of_modules(self) -> Iterator[str]:

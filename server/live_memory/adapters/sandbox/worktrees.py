@@ -11,7 +11,7 @@ from itertools import islice
 import anyio
 from anyio import to_thread
 
-from live_memory.adapters.sandbox.repository import (
+from live_memory.adapters.sandbox.git.finding import (
     Refused,
     git_folders,
     named_work_tree,

@@ -8,13 +8,15 @@ from live_memory.core.reading.globs import compile_glob
 from live_memory.core.reading.redaction import redact
 from live_memory.core.values import RelPath
 
-__all__ = ["Hiding"]
+__all__ = ["Hiding", "is_version_control"]
 
 # No secret is shorter, none has no digit, and nearly no name of a person's choice is like that.
 _DIGIT = re.compile(r"\d")
 _LONG_WORD = re.compile(r"[\w+=-]{16}|[=:@]")
 # Names whose outcome stays at hand: a listing asks for each folder once a file.
 _MOST_KNOWN = 10_000
+# Where version control keeps its data, and credentials among its settings.
+_VERSION_CONTROL = frozenset({".git", ".jj", ".hg", ".sl", ".bzr", ".pijul", ".svn"})
 # Longer chains of folders exist only to make us slow.
 _DEEPEST = 128
 
@@ -65,6 +67,11 @@ class Hiding:
     def _is_named(self, name: str) -> bool:
         path = RelPath(name)
         return any(is_match(path) for is_match in self._globs)
+
+
+def is_version_control(name: str) -> bool:
+    """Whether a name in lower case lies in a folder that version control keeps its data in."""
+    return not _VERSION_CONTROL.isdisjoint(name.split("/"))
 
 
 def _is_secret(name: str) -> bool:

@@ -20,6 +20,7 @@ __all__ = [
     "Omission",
     "Omitted",
     "TextPattern",
+    "Way",
 ]
 
 # Larger files are generated: the largest hand-written source in the repositories we measure is
@@ -27,12 +28,26 @@ __all__ = [
 LARGEST_SEARCHED = 4 * 1024 * 1024
 
 
+class Way(StrEnum):
+    """How a listing was made; the rules are the same."""
+
+    GIT = "git"
+    WALK = "walk"
+
+
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The files worth knowing, in path order; `is_cut` when there were more than the cap."""
+    """The files worth knowing, in path order; `is_cut` when there were more than the cap.
+
+    `problem` says what is odd about a repository: why git did not list it, or is not asked for its
+    history. Where it is unsure which files are tracked, those that rules ignore are left out too.
+    """
 
     files: tuple[ListedFile, ...]
     is_cut: bool = False
+    way: Way = Way.GIT
+    problem: str | None = None
+    is_unsure: bool = False
 
 
 class Omission(StrEnum):
@@ -149,9 +164,15 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Commits, or changed names with git's status letter; `problem` says why there are none."""
+    """Commits, or changed names with git's status letter; `problem` says why there are none.
+
+    Of a shallow clone, `is_shallow` and `ends` are the ids at which it was cut off: such a commit
+    shows all that it holds as its own, however old that is.
+    """
 
     commits: tuple[Commit, ...] = ()
     changed: tuple[tuple[str, str], ...] = ()
     is_cut: bool = False
     problem: str | None = None
+    is_shallow: bool = False
+    ends: frozenset[str] = frozenset()

@@ -18,6 +18,7 @@ from live_memory.core.evidence.places import OpenedFile, Place
 from live_memory.core.memory.events import EntryNumber, FileObserved
 from live_memory.core.reading.lookup import (
     ChangedFiles,
+    Commit,
     CommitSearch,
     History,
     LogQuery,
@@ -155,13 +156,22 @@ class Toolbox:
 
 
 def _commits(history: History, redactor: Redactor) -> str:
-    lines = "".join(
-        f"{c.id[:12]} {one_line(redactor.redact(c.subject).text.text)}\n"
-        + "".join(f"    {one_line(name)}\n" for name in c.files[:20])
-        for c in history.commits
-    )
+    lines = "".join(_commit(c, redactor, is_end=c.id in history.ends) for c in history.commits)
     end = _end(len(history.commits), "commits", is_cut=history.is_cut)
+    if history.is_shallow:
+        end += (
+            "(a shallow clone: older commits are not here, so no origin can be told from these)\n"
+        )
     return (f"{history.problem}\n" if history.problem else "") + lines + end
+
+
+def _commit(commit: Commit, redactor: Redactor, *, is_end: bool) -> str:
+    subject = one_line(redactor.redact(commit.subject).text.text)
+    if is_end:
+        return f"{commit.id[:12]} {subject} (the shallow history ends here: its lines are older)\n"
+    return f"{commit.id[:12]} {subject}\n" + "".join(
+        f"    {one_line(name)}\n" for name in commit.files[:20]
+    )
 
 
 def _paths(paths: Sequence[RelPath], limit: int) -> str:

@@ -112,6 +112,8 @@ class _Look:
         if len(names) > _MOST_NAMES and files:
             self._unseen.append(f"files that are not learned, for all but {_MOST_NAMES} names")
         self._unseen += unseen_parts(omitted, too_large=large, credentials=secret)
+        if listing.is_unsure:
+            self._unseen.append("tracked files that ignore rules name (an index cannot be read)")
         if listing.is_cut:
             self._unseen.append(f"all but the first {len(listing.files):,} files")
 

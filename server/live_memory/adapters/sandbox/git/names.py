@@ -15,7 +15,6 @@ TOOL_FOLDERS = frozenset(
         "__pycache__", ".venv", "venv", ".tox", ".nox", ".eggs",
         ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis",
         ".gradle", ".terraform", ".next", ".nuxt", ".svelte-kit", ".parcel-cache", ".turbo",
-        ".hg", ".svn", ".bzr", ".jj",
     }
 )  # fmt: skip
 _UNCITABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")

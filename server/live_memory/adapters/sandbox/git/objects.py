@@ -9,7 +9,7 @@ import stat
 import time
 from collections.abc import Iterator
 
-from live_memory.adapters.sandbox.repository import Refused, kind_of, resolved, small_file
+from live_memory.adapters.sandbox.git.finding import Refused, kind_of, resolved, small_file
 
 __all__ = ["ObjectStore"]
 
