@@ -15,7 +15,8 @@ from live_memory.settings import Configuration, Settings
 
 __all__ = ["doctor"]
 
-_CHECKS: tuple[Callable[[Settings], Iterator[Check]], ...] = (
+_Look = Callable[[Settings], Iterator[Check]]
+_CHECKS: tuple[_Look, ...] = (
     of_installation,
     of_server,
     of_delivery,
@@ -23,12 +24,21 @@ _CHECKS: tuple[Callable[[Settings], Iterator[Check]], ...] = (
 )
 
 
+def _looked(look: _Look, settings: Settings) -> Iterator[Check]:
+    """What a look finds; what the system refuses it is a finding too."""
+    try:
+        yield from look(settings)
+    except OSError as problem:
+        found = f"could not look: {problem}"
+        yield Check("system", Verdict.FAIL, found, "free some space, or give what was refused")
+
+
 @click.command()
 @json_option
 @configured
 def doctor(configuration: Configuration, *, as_json: bool) -> int:
     """Check the installation and name the fix for what is wrong."""
-    checks = [check for look in _CHECKS for check in look(configuration.settings)]
+    checks = [check for look in _CHECKS for check in _looked(look, configuration.settings)]
     is_fine = all(check.verdict is not Verdict.FAIL for check in checks)
     if as_json:
         click.echo(json.dumps({"ok": is_fine, "checks": [asdict(check) for check in checks]}))

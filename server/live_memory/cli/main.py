@@ -95,7 +95,25 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         sys.stdout = None  # the reader has left; flushing at exit would complain
         return ExitCode.FAILED
+    except OSError as problem:
+        return _tell(_of_system(problem), as_json="--json" in arguments)
     return outcome if isinstance(outcome, int) else ExitCode.FINE
+
+
+def _of_system(problem: OSError) -> Failure:
+    """What the system refused, and whether that was our output."""
+    why = (problem.strerror or str(problem)).lower()
+    last = problem.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    if last is not None and last.tb_frame.f_code is click.echo.__code__:
+        sys.stdout = None  # flushing at exit would fail again
+        what = f"the output cannot be written: {why}"
+    elif isinstance(problem, FileNotFoundError) and problem.filename is None:
+        what = "the current folder is gone: change to one that is there"
+    else:
+        what = why if problem.filename is None else f"{why}: '{problem.filename}'"
+    return Failure(what, code=ExitCode.FAILED, kind="system")
 
 
 def _tell(problem: click.ClickException | InvalidRequest, *, as_json: bool) -> int:
@@ -103,10 +121,14 @@ def _tell(problem: click.ClickException | InvalidRequest, *, as_json: bool) -> i
     if isinstance(problem, InvalidRequest):
         problem = Failure(str(problem), code=ExitCode.REFUSED, kind="invalid")
     kind = problem.kind if isinstance(problem, Failure) else "invalid"
-    if as_json:
-        click.echo(json.dumps({"error": {"class": kind, "message": problem.format_message()}}))
-    elif isinstance(problem, Failure):
-        click.echo(f"live-memory: {problem.format_message()}", err=True)
-    else:
-        problem.show()
-    return problem.code if isinstance(problem, Failure) else problem.exit_code
+    code = problem.code if isinstance(problem, Failure) else problem.exit_code
+    try:
+        if as_json and sys.stdout is not None:
+            click.echo(json.dumps({"error": {"class": kind, "message": problem.format_message()}}))
+        elif isinstance(problem, Failure):
+            click.echo(f"live-memory: {problem.format_message()}", err=True)
+        else:
+            problem.show()
+    except OSError:  # nobody can be told, and the code says enough
+        sys.stdout = sys.stderr = None
+    return code

@@ -8,6 +8,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import click
 
+from live_memory.core.errors import InvalidRequest
 from live_memory.settings import Configuration, config_file, load
 
 __all__ = ["absolute", "configured", "cwd_option", "json_option", "load_configuration"]
@@ -24,8 +25,19 @@ cwd_option = click.option(
 
 
 def absolute(cwd: str) -> str:
-    """The folder as an absolute path, seen from where the shell is; links stay as they are."""
-    return str(Path(cwd).expanduser().absolute())
+    """The folder as an absolute path, seen from where the shell is; links stay as they are.
+
+    Raises:
+        InvalidRequest: the shell is in a folder that is gone, or there is no such user's home.
+    """
+    try:
+        return str(Path(cwd).expanduser().absolute())
+    except FileNotFoundError as problem:
+        raise InvalidRequest(
+            "the current folder is gone: change to one that is there, or name one with --cwd"
+        ) from problem
+    except RuntimeError as problem:
+        raise InvalidRequest(f"'{cwd}' names no home folder that is known") from problem
 
 
 def configured(command: Callable[Concatenate[Configuration, _P], _R]) -> Callable[..., _R]:

@@ -107,7 +107,7 @@ class PrivateGitDir:
 
         `excludes` are the rules that count in every repository of the user.
         """
-        folder = self._folder or Path(tempfile.mkdtemp(prefix="live-memory-git-"))
+        folder = self._folder or Path(self._new_folder())
         self._folder = folder
         (folder / "empty").mkdir(exist_ok=True)
         (folder / "info").mkdir(exist_ok=True)
@@ -131,6 +131,12 @@ class PrivateGitDir:
             "GIT_INDEX_FILE": os.path.join(data.own, "index"),
             "GIT_OBJECT_DIRECTORY": f"{data.common}/{objects}" if objects else f"{folder}/empty",
         }
+
+    def _new_folder(self) -> str:
+        # Where no usual place can be written to, the last one that is tried is the current folder.
+        if f"{os.path.realpath(tempfile.gettempdir())}/".startswith(f"{self._root}/"):
+            raise PermissionError("nothing is made in a workspace")
+        return tempfile.mkdtemp(prefix="live-memory-git-")
 
     def close(self) -> None:
         """Remove the folder."""

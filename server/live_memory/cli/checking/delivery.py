@@ -101,7 +101,12 @@ def _hook(server: Server, settings: Settings) -> Check:
     if script is None:
         found = "not tried: the plugin's folder is not known to this installation"
         return Check("hook", Verdict.WARN, found, "run the doctor of the plugin in a session")
-    with tempfile.TemporaryDirectory(prefix="live-memory-doctor-") as folder:
+    try:
+        made = tempfile.TemporaryDirectory(prefix="live-memory-doctor-")
+    except OSError as refused:
+        found = f"not tried: no temporary folder can be made ({refused.strerror})"
+        return Check("hook", Verdict.WARN, found, "set TMPDIR to a folder that can be written to")
+    with made as folder:
         try:
             began = time.monotonic()
             problem = _sent(script, folder, settings) or _arrived(server, folder)
