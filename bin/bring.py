@@ -2,13 +2,16 @@
 
     python3 -I -S bring.py DATA_FOLDER VERSION
 
-It installs the plugin's own `server` folder into `DATA_FOLDER/environment/VERSION`, with uv where
-that is, else with venv and pip. One at a time (a kernel lock); a file `status` says in a sentence
-how far it is, and a file `ready` that the environment is whole. At the end the server is started,
+It installs what the plugin's `server/locked` lists into `DATA_FOLDER/environment/VERSION`, with uv
+where that is, else with venv and pip: finished packages only, each known by its hash, so that the
+index they come from decides nothing. The server itself is copied from the plugin. One at a time (a
+kernel lock); a file `status` says in a sentence how far it is, and a file `ready` that the
+environment is whole; one that does not run any more is made anew. At the end the server is started,
 so that the session that waited for it has its tool. Runs on any Python 3.8 and newer.
 """
 
 import fcntl
+import json
 import os
 import shutil
 import subprocess
@@ -18,8 +21,23 @@ import time
 EACH_S = 900
 # A machine without network is not asked again with every session.
 PAUSE_S = 600
-EXTRAS = ("[search,syntax]", "")
 NEEDED = (3, 11)
+# Where programs, folders, proxies and certificates are, and which index this machine uses. Nothing
+# else of a session's environment, which its project may have set, and of pip's and uv's options
+# none that says how or where to install.
+KEPT = frozenset(
+    "PATH HOME USER LOGNAME LANG LANGUAGE TZ TMPDIR XDG_CONFIG_HOME XDG_DATA_HOME XDG_CACHE_HOME "
+    "HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy "
+    "SSL_CERT_FILE SSL_CERT_DIR "
+    "PIP_INDEX_URL PIP_EXTRA_INDEX_URL PIP_NO_INDEX PIP_FIND_LINKS PIP_TRUSTED_HOST PIP_CERT "
+    "PIP_CLIENT_CERT PIP_PROXY PIP_DEFAULT_TIMEOUT "
+    "UV_DEFAULT_INDEX UV_INDEX UV_INDEX_URL UV_EXTRA_INDEX_URL UV_NO_INDEX UV_FIND_LINKS "
+    "UV_INSECURE_HOST UV_NATIVE_TLS UV_SYSTEM_CERTS UV_OFFLINE UV_HTTP_TIMEOUT "
+    "UV_PYTHON_INSTALL_MIRROR".split()
+)
+# What the server, which is started at the end, is told beside that.
+TOLD = ("LIVE_MEMORY_DATA_DIR", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_MCP_SERVER_URL")
+PLUGIN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class Failed(Exception):
@@ -27,7 +45,7 @@ class Failed(Exception):
 
 
 def main(data, version):
-    """Make it unless it is there, is being made, or failed a moment ago."""
+    """Make it unless it is there and runs, is being made, or failed a moment ago."""
     os.umask(0o077)
     try:
         os.setsid()  # what ends the session does not end us
@@ -41,12 +59,11 @@ def main(data, version):
     except BlockingIOError:
         return
     made, log = os.path.join(folder, version), os.path.join(folder, "log")
-    if os.path.exists(os.path.join(made, "ready")) or failed_lately(folder, version):
+    if is_made(made) or failed_lately(folder, version):
         return
-    source = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "server")
     try:
         with open(log, "w") as out:
-            make(made, source, Teller(folder, version), out)
+            make(made, version, Teller(folder, version), out)
     except (Failed, OSError) as problem:
         shutil.rmtree(made, ignore_errors=True)
         say(
@@ -73,39 +90,39 @@ class Teller:
         say(self.folder, (text + " is done, usually within a minute") % (self.version, step))
 
 
-def make(made, source, tell, out):
+def make(made, version, tell, out):
     """An environment with the server in it, by the first way that works."""
     ways = list(ways_to(made))
     if not ways:
         raise Failed("it needs Python %d.%d or newer, or uv (https://docs.astral.sh/uv)" % NEEDED)
-    for extras in EXTRAS:
-        for name, begin, install in ways:
-            shutil.rmtree(made, ignore_errors=True)
-            tell("making its environment with %s" % name)
-            if not done(begin, out, made):
-                continue
-            tell("getting what it needs with %s" % name)
-            if done([*install, source + extras], out, made):
-                if done([os.path.join(made, "bin", "live-memory"), "--version"], out, made):
-                    return
+    for name, begin, install in ways:
+        shutil.rmtree(made, ignore_errors=True)
+        tell("making its environment with %s" % name)
+        if not done(begin, out):
+            continue
+        tell("getting what it needs with %s" % name)
+        if done([*install, os.path.join(PLUGIN, "server/locked/server.txt")], out):
+            # Not every machine has these; the server then searches and parses by itself.
+            done([*install, os.path.join(PLUGIN, "server/locked/extras.txt")], out)
+            put_in(made, version)
+            if runs(made, out):
+                return
     raise Failed(last_line(out.name) or "nothing said why")
 
 
 def ways_to(made):
-    """Each tool that is there, with its words to begin and to install."""
+    """Each tool that is there, with its words to begin and to install what a file lists."""
     python = os.path.join(made, "bin", "python")
+    only = ["--require-hashes", "--only-binary", ":all:", "--no-deps", "-r"]
     uv = shutil.which("uv") or shutil.which("uv", path=os.path.expanduser("~/.local/bin"))
-    if uv:
+    if uv and os.path.isabs(uv):
         wanted = ">=%d.%d" % NEEDED
-        yield (
-            "uv",
-            [uv, "venv", "--python", wanted, made],
-            [uv, "pip", "install", "--python", python],
-        )
+        begin = [uv, "venv", "--python", wanted, made]
+        yield "uv", begin, [uv, "pip", "install", "--python", python, *only]
     own = new_enough()
     if own:
         pip = [python, "-I", "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
-        yield "pip", [own, "-I", "-m", "venv", made], pip
+        yield "pip", [own, "-I", "-m", "venv", made], [*pip, *only]
 
 
 def new_enough():
@@ -119,36 +136,86 @@ def new_enough():
     return None
 
 
-def done(words, out, made):
+def put_in(made, version):
+    """Copy the server, which needs no building, and its command."""
+    lib = os.path.join(made, "lib")
+    names = [name for name in os.listdir(lib) if name.startswith("python3")]
+    packages = os.path.join(lib, names[0], "site-packages")
+    source = os.path.join(PLUGIN, "server")
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(
+        os.path.join(source, "live_memory"), os.path.join(packages, "live_memory"), ignore=ignored
+    )
+    about = os.path.join(packages, "live_memory-%s.dist-info" % version)
+    os.makedirs(about)
+    with open(os.path.join(about, "METADATA"), "w") as out:
+        out.write("Metadata-Version: 2.1\nName: live-memory\nVersion: %s\n" % version)
+    with open(os.path.join(about, "direct_url.json"), "w") as out:
+        json.dump({"url": "file://" + source, "dir_info": {}}, out)
+    command = os.path.join(made, "bin", "live-memory")
+    shutil.copyfile(os.path.join(source, "scripts", "live-memory"), command)
+    os.chmod(command, 0o700)
+
+
+def is_made(made):
+    """Whether it is whole, and runs: its interpreter may be gone since."""
+    with open(os.devnull, "w") as nowhere:
+        return os.path.exists(os.path.join(made, "ready")) and runs(made, nowhere)
+
+
+def runs(made, out):
+    """Whether the server's command runs there."""
+    python = os.path.join(made, "bin", "python")
+    return done([python, "-I", "-m", "live_memory", "--version"], out)
+
+
+def done(words, out):
     """Whether a program succeeded, far from any workspace; what it says goes to the log."""
     out.write("$ %s\n" % " ".join(words))
     out.flush()
-    kept = {
-        k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "CLAUDE", "VIRTUAL"))
-    }
     try:
         ended = subprocess.run(
             words,
-            cwd=os.path.dirname(made),
-            env=kept,
+            cwd="/",
+            env=kept(),
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
             timeout=EACH_S,
             check=False,
         )
-    except subprocess.TimeoutExpired:
-        out.write("no end after %d s\n" % EACH_S)
+    except (OSError, subprocess.TimeoutExpired) as problem:
+        out.write("%s\n" % problem)
         return False
     return ended.returncode == 0
+
+
+def kept(*more):
+    """What of our environment programs are given; nothing that depends on a working folder."""
+    found = {
+        name: text
+        for name, text in os.environ.items()
+        if name in KEPT or name in more or name.startswith(("LC_", "UV_INDEX_"))
+    }
+    folders = [folder for folder in found.get("PATH", "").split(":") if os.path.isabs(folder)]
+    return {**found, "PATH": ":".join(folders) or "/usr/bin:/bin"}
 
 
 def start(made):
     """Bring the server up where the host will look for it; a session may be waiting."""
     has_host = "CLAUDE_CODE_MCP_SERVER_URL" in os.environ
-    words = [os.path.join(made, "bin", "live-memory"), "headers" if has_host else "start"]
-    nothing = subprocess.DEVNULL  # the token is among what it says
-    subprocess.run(words, stdin=nothing, stdout=nothing, stderr=nothing, timeout=60, check=False)
+    words = [os.path.join(made, "bin", "python"), "-I", "-m", "live_memory"]
+    nothing = subprocess.DEVNULL  # what opens the server is among what it says
+    subprocess.run(
+        [*words, "headers" if has_host else "start"],
+        cwd="/",
+        env=kept(*TOLD),
+        stdin=nothing,
+        stdout=nothing,
+        stderr=nothing,
+        timeout=60,
+        check=False,
+    )
 
 
 def forget_others(folder, made):
@@ -185,4 +252,5 @@ def last_line(path):
 
 
 if __name__ == "__main__":
+    os.environ["PATH"] = kept()["PATH"]
     main(*sys.argv[1:3])

@@ -64,6 +64,11 @@ def configured():
     file = os.path.join(xdg("XDG_CONFIG_HOME", fallback), "live-memory", "config.toml")
     try:
         with open(file, encoding="utf-8") as lines:
+            state = os.fstat(lines.fileno())
+            if hasattr(os, "geteuid") and state.st_uid not in (os.geteuid(), 0):
+                return None  # the server does not obey it either
+            if OTHERS and state.st_mode & 0o022:
+                return None
             for line in lines:
                 name, _, value = line.partition("=")
                 if name.strip() == "data_dir":
@@ -144,13 +149,13 @@ def deliver(folder, project, event):
     shown = "[%s]:%d" % (host, port) if ":" in host else "%s:%d" % (host, port)
     with socket.create_connection((host, port), timeout=left_s()) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        prove(connection, token, shown, port)
+        key = prove(connection, token, shown, port)
         data = json.dumps(event).encode("ascii")
         head = (
             "POST /notify HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n"
             "Content-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n"
             "X-Live-Memory-Project: "
-        ) % (shown, token, len(data))
+        ) % (shown, key, len(data))
         # The name goes as its bytes; a line end in it would end the header.
         name = project.encode("utf-8", "surrogateescape").replace(b"\r", b"").replace(b"\n", b"")
         connection.settimeout(left_s())
@@ -159,9 +164,15 @@ def deliver(folder, project, event):
 
 
 def prove(connection, token, shown, port):
-    """Make sure that the other side knows our token, which it has not been shown."""
+    """Make sure that the other side knows our token, which it is never shown; what opens it.
+
+    That key is of this start of the server, and of the address that it was asked at.
+    """
     import hashlib
     import hmac
+
+    def derived(message):
+        return hmac.new(token.encode(), message.encode(), hashlib.sha256).hexdigest()
 
     nonce = os.urandom(24).hex()
     ask = "GET /health?nonce=%s HTTP/1.1\r\nHost: %s\r\n\r\n" % (nonce, shown)
@@ -169,10 +180,10 @@ def prove(connection, token, shown, port):
     status, body = reply_of(connection)
     said = json.loads(body) if status == 200 else {}
     pid = said.get("pid")
-    message = "%s|%d|%s" % (nonce, port, pid)
-    proof = hmac.new(token.encode(), message.encode(), hashlib.sha256).hexdigest()
+    proof = derived("%s|%d|%s" % (nonce, port, pid))
     if not hmac.compare_digest(str(said.get("proof")).encode(), proof.encode()):
         raise ValueError("a stranger")
+    return derived("key|%s|%s|%d" % (said.get("start"), connection.getpeername()[0], port))
 
 
 def is_noise(event, folder):

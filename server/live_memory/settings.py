@@ -1,6 +1,8 @@
 """Everything a person can set, read once: flags > environment > config file > defaults."""
 
 import json
+import os
+import stat
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -261,13 +263,33 @@ def load(flags: Mapping[str, object], environ: Mapping[str, str], file: Path) ->
 
 def _read(file: Path) -> dict[str, object]:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        with file.open("rb") as stream:
+            _check_owner(file, os.fstat(stream.fileno()))
+            return tomllib.load(stream)
     except FileNotFoundError:
         return {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise InvalidRequest(f"{file} is not a TOML file: {problem}") from problem
     except OSError as problem:
         raise InvalidRequest(f"{file} cannot be read: {problem.strerror}") from problem
+
+
+def _check_owner(file: Path, state: os.stat_result) -> None:
+    """Obey nobody but the user and root: what is set here decides who reads the user's code.
+
+    Raises:
+        InvalidRequest: someone else can have written the file.
+    """
+    if state.st_uid not in (os.geteuid(), 0):
+        raise InvalidRequest(
+            f"{file} belongs to another user, so it is not obeyed: remove it, or make it yours "
+            f"(sudo chown {os.geteuid()} '{file}')"
+        )
+    if state.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise InvalidRequest(
+            f"{file} can be written by others ({stat.S_IMODE(state.st_mode):o}), so it is not "
+            f"obeyed: look through it, then chmod 600 '{file}'"
+        )
 
 
 def _explain(problem: ValidationError, sources: Mapping[str, str]) -> str:

@@ -20,28 +20,23 @@ _URL_NAME = "CLAUDE_CODE_MCP_SERVER_URL"
 
 @click.command(hidden=True)
 def headers() -> None:
-    """Print the request headers as JSON; the host goes on without memory if that is `{}`."""
-    try:
-        found = _headers(os.environ)
-    except (Failure, InvalidRequest) as problem:
-        click.echo(f"live-memory: {problem}", err=True)
-        found = {}
-    click.echo(json.dumps(found))
+    """Print the request headers as JSON: what they show opens this server until it ends."""
+    click.echo(json.dumps(_headers(os.environ)))
 
 
 def _headers(environ: Mapping[str, str]) -> dict[str, str]:
     host, port = _target(environ)
     configuration = load_configuration({"host": host, "port": port})
     try:
-        token = _token(configuration, host, port)
+        key = _key(configuration, host, port)
     except (Failure, InvalidRequest) as problem:
         note_trouble(configuration.settings.data_dir, str(problem))
         raise
-    return {"Authorization": f"Bearer {token}"}
+    return {"Authorization": f"Bearer {key}"}
 
 
-def _token(configuration: Configuration, host: str, port: int) -> str:
-    """The token, once it is sure who listens there."""
+def _key(configuration: Configuration, host: str, port: int) -> str:
+    """The key of the server, once it is sure who listens there."""
     server = ensure_running(configuration)
     # A server of ours elsewhere proves nothing about who listens where the host will connect.
     if (server.host, server.port) != (host, port):
@@ -51,7 +46,7 @@ def _token(configuration: Configuration, host: str, port: int) -> str:
             code=ExitCode.LOCKED,
             kind="locked",
         )
-    return server.token
+    return server.key
 
 
 def _target(environ: Mapping[str, str]) -> tuple[str, int]:

@@ -32,7 +32,7 @@ def start(configuration: Configuration, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(_form(server, configuration.settings) | {"connect": lines}))
         return
-    click.echo(f"Live Memory {server.version} runs at {server.url}")
+    click.echo(f"Live Memory {health(server).version} runs at {server.url}")
     if lines:
         click.echo("Connect Claude Code, once:\n" + "\n".join(f"  {line}" for line in lines))
 
@@ -47,7 +47,7 @@ def status(configuration: Configuration, *, as_json: bool) -> None:
         click.echo(json.dumps(_form(server, configuration.settings)))
         return
     now = health(server)
-    click.echo(f"Live Memory {server.version} runs at {server.url} (pid {server.pid})")
+    click.echo(f"Live Memory {now.version} runs at {server.url} (pid {server.pid})")
     click.echo(f"data folder {configuration.settings.data_dir}")
     click.echo(f"status {now.status}" + "".join(f"\n- {why}" for why in now.reasons))
 
@@ -95,7 +95,7 @@ def _form(server: Server, settings: Settings) -> dict[str, object]:
         "running": True,
         "url": server.url,
         "pid": server.pid,
-        "version": server.version,
+        "version": now.version,
         "status": now.status,
         "reasons": list(now.reasons),
         "data_dir": str(settings.data_dir),

@@ -6,6 +6,7 @@ The plugin waits for `headers` at every session start, so nothing here may impor
 import gc
 import importlib
 import json
+import os
 import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
@@ -14,6 +15,7 @@ import click
 
 from live_memory import __version__
 from live_memory.cli.failure import ExitCode, Failure
+from live_memory.cli.running.environment import absolute_path
 from live_memory.core.errors import InvalidRequest
 
 __all__ = ["main", "run"]
@@ -77,6 +79,8 @@ def main() -> None:
     # Thousands of classes are made while importing, and not one of them is garbage. `serve`
     # collects again once all is imported; nothing else lives long enough to need it.
     gc.disable()
+    os.umask(0o077)  # whatever a command makes is for its owner only
+    os.environ["PATH"] = absolute_path(os.environ)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # answers hold characters that a terminal may lack
             stream.reconfigure(errors="backslashreplace")

@@ -9,6 +9,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 import click
 
 from live_memory.core.errors import InvalidRequest
+from live_memory.cli.running.environment import settings_in
 from live_memory.settings import Configuration, config_file, load
 
 __all__ = ["absolute", "configured", "cwd_option", "json_option", "load_configuration"]
@@ -60,7 +61,7 @@ def load_configuration(flags: Mapping[str, object]) -> Configuration:
     Raises:
         InvalidRequest: a value was refused.
     """
-    configuration = load(flags, os.environ, config_file())
+    configuration = load(flags, settings_in(os.environ), config_file())
     for warning in configuration.warnings:
         click.echo(f"warning: {warning}", err=True)
     return configuration

@@ -19,6 +19,7 @@ import click
 
 from live_memory import __version__
 from live_memory.cli.reaching.lock import FileLock, holder
+from live_memory.cli.running.environment import is_of_a_session, lasting
 from live_memory.cli.running.heap import keep_together
 from live_memory.cli.running.mode import Mode
 from live_memory.core.errors import InvalidRequest
@@ -33,7 +34,6 @@ from live_memory.wiring import build_app, open_log
 __all__ = ["command", "serve"]
 
 _REFUSED, _LOCKED, _PORT_TAKEN = 2, 3, 4
-_LOOPBACK = {"127.0.0.1": "127.0.0.1", "localhost": "127.0.0.1", "::1": "::1"}
 # How long a second start waits for the first one to open its port.
 _FOR_THE_FIRST_S = 5.0
 
@@ -65,6 +65,14 @@ def command(*, print_limits: bool, mode: str, **flags: object) -> None:
         }
         click.echo(json.dumps(limits, indent=2))
         return
+    # A folder that is named from here stays the same from there.
+    data_dir = flags["data_dir"] or os.environ.get("LIVE_MEMORY_DATA_DIR")
+    flags["data_dir"] = Path(str(data_dir)).absolute() if data_dir else None
+    if is_of_a_session(os.environ):
+        kept = lasting(os.environ)
+        os.environ.clear()
+        os.environ.update(kept)
+    os.chdir("/")
     try:
         sys.exit(serve(lambda: load(flags, os.environ, config_file()), mode=Mode(mode)))
     except InvalidRequest as problem:
@@ -83,7 +91,7 @@ def serve(read: Callable[[], Configuration], *, mode: Mode = Mode.FOREGROUND) ->
     settings = configuration.settings
     for warning in configuration.warnings:
         _say(warning)
-    host = _LOOPBACK.get(settings.host)
+    host = known.LOOPBACK.get(settings.host)
     if host is None:
         _say(
             f"host {settings.host!r} is refused: only 127.0.0.1, ::1 and localhost are served, "
@@ -127,7 +135,7 @@ def _serve_locked(
         log_to(log, settings.log_level)
         _publish(settings, RunningServer(host, settings.port, os.getpid(), __version__, mode))
         try:
-            identity = Identity(token, settings.port, os.getpid())
+            identity = Identity(token, settings.port, os.getpid(), host)
             app = build_app(
                 configuration,
                 identity=identity,

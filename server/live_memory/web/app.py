@@ -48,7 +48,7 @@ class App:
         self._inside: Inside | None = None
         self._is_open = anyio.Event()
         drained = Drained(self._serve, drain=self.drain)
-        self.asgi: ASGIApp = Guard(drained, token=identity.token, port=identity.port)
+        self.asgi: ASGIApp = Guard(drained, identity)
 
     async def opened(self) -> None:
         """Wait until everything is served."""

@@ -12,6 +12,7 @@ import anyio
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from live_memory.web.errors import ErrorClass, Problem
+from live_memory.web.identity import Identity
 
 __all__ = ["BODY_DEADLINE_S", "MAX_BODY_BYTES", "Guard", "has_token"]
 
@@ -56,10 +57,11 @@ class _Body:
 class Guard:
     """Wraps the whole application."""
 
-    def __init__(self, app: ASGIApp, *, token: str, port: int) -> None:
+    def __init__(self, app: ASGIApp, identity: Identity) -> None:
         self._app = app
-        self._authorization = b"Bearer " + token.encode("ascii")
-        self._hosts = frozenset(f"{name}:{port}".encode() for name in _LOCAL_NAMES)
+        # The token, for who reads it from its file, and the key of this one start.
+        self._opens = [f"Bearer {text}".encode("ascii") for text in (identity.token, identity.key)]
+        self._hosts = frozenset(f"{name}:{identity.port}".encode() for name in _LOCAL_NAMES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request in, or say in one short reply why not."""
@@ -86,7 +88,7 @@ class Guard:
     def _problem(self, scope: Scope, headers: Headers) -> Problem | None:
         """The first reason to refuse, in the order of security.md D1."""
         shown = headers.get(b"authorization", b"")
-        is_known = hmac.compare_digest(shown, self._authorization)
+        is_known = any(hmac.compare_digest(shown, opens) for opens in self._opens)
         scope.setdefault("state", {})["has_token"] = is_known
         problem = _of_form(scope, headers) or self._of_host(headers) or _of_page(headers)
         if problem is None and not is_known and (scope["method"], scope["path"]) != _OPEN:

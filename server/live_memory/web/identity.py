@@ -19,17 +19,24 @@ from live_memory import __version__
 from live_memory.core.errors import InvalidRequest
 
 __all__ = [
+    "LOOPBACK",
     "Identity",
+    "Proved",
     "RunningServer",
     "health_form",
     "is_ours",
     "is_proof",
     "new_nonce",
     "probe",
+    "prove",
+    "proved",
     "publish",
     "published",
     "withdraw",
 ]
+
+LOOPBACK = {"127.0.0.1": "127.0.0.1", "localhost": "127.0.0.1", "::1": "::1"}
+"""What a person may call this machine, and the address that is meant."""
 
 _NAME = "server.json"
 _NONCE = re.compile(r"[A-Za-z0-9_-]{16,128}")
@@ -37,13 +44,29 @@ _NONCE = re.compile(r"[A-Za-z0-9_-]{16,128}")
 _LONGEST_REPLY = 64 * 1024
 
 
+def new_nonce() -> str:
+    """A question that was never asked before."""
+    return secrets.token_urlsafe(24)
+
+
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a running server is known by."""
+    """What a running server is known by: its address, its process, and this one start of it."""
 
     token: str = field(repr=False)
     port: int
     pid: int
+    host: str = "127.0.0.1"
+    start: str = field(default_factory=new_nonce)
+
+    @property
+    def key(self) -> str:
+        """What opens this server at this address until it ends; 64 hexadecimal digits.
+
+        Hosts and commands show this and never the token: whoever gets hold of the port later, or
+        passes the proof on from another address, has nothing that opens the next server.
+        """
+        return _derived(self.token, f"key|{self.start}|{self.host}|{self.port}")
 
     def proof(self, nonce: str) -> str:
         """Show that we know the token, without showing it.
@@ -53,8 +76,15 @@ class Identity:
         """
         if not _NONCE.fullmatch(nonce):
             raise InvalidRequest("nonce must be 16 to 128 letters, digits, '-' or '_'")
-        message = f"{nonce}|{self.port}|{self.pid}".encode()
-        return hmac.new(self.token.encode(), message, hashlib.sha256).hexdigest()
+        return _derived(self.token, f"{nonce}|{self.port}|{self.pid}")
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """Whoever is at the other end of one connection, which showed that it knows our token."""
+
+    pid: int
+    key: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +99,6 @@ class RunningServer:
     pid: int
     version: str
     mode: str = "unknown"
-
-
-def new_nonce() -> str:
-    """A question that was never asked before."""
-    return secrets.token_urlsafe(24)
 
 
 def is_proof(token: str, *, nonce: str, port: int, reply: Mapping[str, object]) -> bool:
@@ -91,24 +116,69 @@ def is_ours(host: str, port: int, *, token: str, within_s: float = 1.0) -> bool:
     return reply is not None and is_proof(token, nonce=nonce, port=port, reply=reply)
 
 
+def prove(connection: socket.socket, *, token: str, within_s: float) -> Proved | None:
+    """Make the other end prove itself; what is secret may be sent on this connection only."""
+    host, port = connection.getpeername()[:2]
+    nonce = new_nonce()
+    reply = _reply(connection, host, port, target=f"/health?nonce={nonce}", within_s=within_s)
+    return proved(token, nonce=nonce, host=host, port=port, reply=reply)
+
+
+def proved(
+    token: str, *, nonce: str, host: str, port: int, reply: Mapping[str, object] | None
+) -> Proved | None:
+    """Who sent a health reply from this address, if it holds the proof."""
+    if reply is None or not is_proof(token, nonce=nonce, port=port, reply=reply):
+        return None
+    pid = reply["pid"]
+    assert isinstance(pid, int)  # the proof covers it
+    # Whatever it calls its start: what is derived from that opens nothing else.
+    return Proved(pid, Identity(token, port, pid, host, str(reply.get("start"))).key)
+
+
 def probe(host: str, port: int, target: str, *, within_s: float) -> dict[str, object] | None:
     """GET a JSON object without a token; nothing if there is none in time, whoever answers."""
-    shown = f"[{host}]" if ":" in host else host
-    request = f"GET {target} HTTP/1.1\r\nHost: {shown}:{port}\r\nConnection: close\r\n\r\n"
-    until, received = time.monotonic() + within_s, b""
+    until = time.monotonic() + within_s
     try:
         with socket.create_connection((host, port), timeout=within_s) as connection:
-            connection.sendall(request.encode("ascii"))
-            while chunk := connection.recv(_LONGEST_REPLY):
-                received += chunk
-                left_s = until - time.monotonic()
-                if left_s <= 0 or len(received) > _LONGEST_REPLY:
-                    return None
-                connection.settimeout(left_s)
+            left_s = until - time.monotonic()
+            return _reply(connection, host, port, target=target, within_s=left_s)
     except OSError:
         return None
-    head, _, body = received.partition(b"\r\n\r\n")
-    return _object(body) if head.startswith(b"HTTP/1.1 200 ") else None
+
+
+def _reply(
+    connection: socket.socket, host: str, port: int, *, target: str, within_s: float
+) -> dict[str, object] | None:
+    """The object of one reply; the connection stays open for the next request."""
+    shown = f"[{host}]" if ":" in host else host
+    until, received = time.monotonic() + within_s, b""
+    try:
+        connection.settimeout(max(within_s, 0.001))
+        connection.sendall(f"GET {target} HTTP/1.1\r\nHost: {shown}:{port}\r\n\r\n".encode("ascii"))
+        while (body := _body(received)) is None:
+            left_s = until - time.monotonic()
+            if left_s <= 0 or len(received) > _LONGEST_REPLY:
+                return None
+            connection.settimeout(left_s)
+            chunk = connection.recv(_LONGEST_REPLY)
+            if not chunk:
+                return None
+            received += chunk
+    except OSError:
+        return None
+    return _object(body) if received.startswith(b"HTTP/1.1 200 ") else None
+
+
+def _body(received: bytes) -> bytes | None:
+    """The whole body of a reply that says how long it is; nothing while it is not there."""
+    head, end, body = received.partition(b"\r\n\r\n")
+    for line in head.split(b"\r\n")[1:]:
+        name, _, text = line.partition(b":")
+        if end and name.lower() == b"content-length" and text.strip()[:6].isdigit():
+            length = int(text.strip()[:6])
+            return body[:length] if len(body) >= length else None
+    return None
 
 
 def health_form(
@@ -119,7 +189,7 @@ def health_form(
     problems: Sequence[str] = (),
     notes: Sequence[str] = (),
 ) -> dict[str, object]:
-    """Whether all is well; who has no token learns no more than that, and a proof.
+    """Whether all is well; who has no token learns no more than that, and a proof where asked.
 
     Raises:
         InvalidRequest: the nonce is too short to be random, or too long.
@@ -128,12 +198,12 @@ def health_form(
     found: dict[str, object] = {
         "status": "degraded" if problems else "ok",
         "reasons": reasons,
-        "version": __version__,
     }
     if is_known:
-        found["notes"] = list(notes)
+        found |= {"notes": list(notes), "version": __version__}
     if nonce is not None:
-        found |= {"pid": identity.pid, "proof": identity.proof(nonce)}
+        proof = identity.proof(nonce)
+        found |= {"pid": identity.pid, "start": identity.start, "proof": proof}
     return found
 
 
@@ -165,6 +235,10 @@ def published(data_dir: Path) -> RunningServer | None:
 def withdraw(data_dir: Path) -> None:
     """Take back what `publish` said."""
     (data_dir / _NAME).unlink(missing_ok=True)
+
+
+def _derived(token: str, message: str) -> str:
+    return hmac.new(token.encode(), message.encode(), hashlib.sha256).hexdigest()
 
 
 def _object(data: bytes) -> dict[str, object] | None:

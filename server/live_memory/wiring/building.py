@@ -170,7 +170,7 @@ def build(
     """
     settings = configuration.settings
     companions = _Companions(settings, os.environ)
-    hub = _hub(settings, token=identity.token, companion=companions.build(settings), log=log)
+    hub = _hub(settings, identity, companion=companions.build(settings), log=log)
 
     async def reload() -> str | None:
         companion = companions.build(reread().settings)
@@ -196,10 +196,11 @@ def build(
     )
 
 
-def _hub(settings: Settings, *, token: str, companion: Companion | None, log: Lines) -> Hub:
+def _hub(settings: Settings, identity: Identity, *, companion: Companion | None, log: Lines) -> Hub:
     # Derived from the token, so that equal secrets keep one placeholder across restarts.
-    key = hmac.new(token.encode(), b"redaction", hashlib.sha256).digest()
-    redactor = Redactor(key, exact=(token, *secrets_of(settings, os.environ)))
+    key = hmac.new(identity.token.encode(), b"redaction", hashlib.sha256).digest()
+    own = identity.token, identity.key
+    redactor = Redactor(key, exact=(*own, *secrets_of(settings, os.environ)))
     least = Level[settings.log_level.upper()]
     signals = LogSink(log, now=_SystemClock().now, least=least)
     store = JsonFiles(_kept(settings))

@@ -3,11 +3,14 @@
 import json
 import re
 import shutil
+import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
 
+import live_memory
 from live_memory import __version__
 from live_memory.web.token import ensure_token
 from tests.claude.fake_anthropic import Turn
@@ -41,12 +44,7 @@ def test_a_newer_server_that_takes_over_between_two_questions_answers_the_second
     stage: Stage,
 ) -> None:
     """C07: the session and its plugin are the older ones."""
-    newer = stage.folder / "newer"
-    newer.mkdir()
-    (newer / "sitecustomize.py").write_text(
-        f"import live_memory\nlive_memory.__version__ = {_NEWER!r}\n"
-    )
-    upgrade = f"PYTHONPATH='{newer}' LIVE_MEMORY_PORT={stage.port} live-memory start"
+    upgrade = f"'{_of_version(stage, _NEWER)}' -I -m live_memory start --port {stage.port}"
 
     outcome = stage.play(
         _session(stage),
@@ -155,6 +153,21 @@ def test_without_any_python_the_session_goes_on_and_stats_says_what_to_install(
     _went_on_without(outcome)
     assert "Live Memory needs Python 3.11 or newer, or uv" in outcome.runs[1].stdout
     assert "install one of them, then start a new session" in outcome.runs[1].stdout
+
+
+def _of_version(stage: Stage, version: str) -> Path:
+    """The Python of an installation of this package under another number."""
+    folder = stage.folder / "newer"
+    package = Path(live_memory.__file__).parent
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(package, folder / "live_memory", ignore=ignored)
+    about = folder / "live_memory/__init__.py"
+    about.write_text(about.read_text().replace(__version__, version))
+    made = folder / "environment"
+    subprocess.run([sys.executable, "-I", "-m", "venv", "--without-pip", made], check=True)
+    (packages,) = made.glob("lib/python3*/site-packages")
+    (packages / "ours.pth").write_text(f"{folder}\n{sysconfig.get_path('purelib')}\n")
+    return made / "bin/python"
 
 
 def _session(stage: Stage) -> list[str]:

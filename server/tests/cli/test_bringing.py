@@ -19,19 +19,24 @@ from tests.support.server import a_free_port
 _REPOSITORY = Path(__file__).parents[3]
 _PLUGIN = (".claude-plugin", ".mcp.json", "bin", "commands", "hooks", "skills", "server")
 _NOT_COPIED = shutil.ignore_patterns("__pycache__", "tests", ".*_cache", ".hypothesis")
-# Makes an environment whose `live-memory` says that it ran; each install is counted.
+# Makes an environment whose Python says what it was to run; each install is counted.
 _UV = """#!/bin/sh
 folder=$(dirname "$0")
+env >> "$folder/environ"
+pwd >> "$folder/places"
 case "$1 $2" in
-"venv --python") mkdir -p "$4/bin" ;;
+"venv --python")
+    mkdir -p "$4/bin" "$4/lib/python3.11/site-packages"
+    printf '#!/bin/sh\\necho "$0 $*" >> "%s/ran"\\necho "live-memory, version 1"\\n' "$folder" \\
+        > "$4/bin/python"
+    chmod 755 "$4/bin/python" ;;
 "pip install")
-    echo "$5" >> "$folder/installs"
+    echo "$*" >> "$folder/installs"
     while [ -e "$folder/wait" ]; do sleep 0.05; done
     [ -e "$folder/broken" ] && { echo "no route to the index" >&2; exit 1; }
-    command=$(dirname "$4")/live-memory
-    printf '#!/bin/sh\\necho "$0 $*" >> "%s/ran"\\necho "{}"\\n' "$folder" > "$command"
-    chmod 755 "$command" ;;
+    case $* in *extras*) [ -e "$folder/no-extras" ] && exit 1 ;; esac ;;
 esac
+exit 0
 """
 _WITHIN_S = 60
 
@@ -122,17 +127,24 @@ def test_sessions_that_start_at_once_bring_it_once_and_do_not_wait(user: _User) 
 
     assert [
         (session.returncode, out) for session, (out, _) in zip(sessions, outs, strict=True)
-    ] == [(0, "{}\n")] * 5
+    ] == [(127, "{}\n")] * 5
     assert all("being installed" in err for _, err in outs)
     assert (meanwhile.returncode, meanwhile.stdout) == (127, "")
     assert (
         "(getting what it needs with uv); the tool is there when that is done" in meanwhile.stderr
     )
-    assert user.noted("installs") == [f"{user.folder}/plugin/server[search,syntax]"]
+    python = user.environment / __version__ / "bin/python"
+    only = "--require-hashes --only-binary :all: --no-deps"
+    assert user.noted("installs") == [
+        f"pip install --python {python} {only} -r {user.folder}/plugin/server/locked/{name}.txt"
+        for name in ("server", "extras")
+    ]
     # It was tried, and the server brought up for the session that still goes on.
-    assert [line.split()[1] for line in user.noted("ran")] == ["--version", "headers"]
+    assert user.noted("ran")[:2] == [
+        f"{python} -I -m live_memory {w}" for w in ("--version", "headers")
+    ]
     assert user.run("stats").returncode == 0
-    assert user.noted("ran")[-1].endswith("/bin/live-memory stats")
+    assert user.noted("ran")[-1] == f"{python} -I -m live_memory stats"
 
 
 def test_where_it_cannot_be_installed_the_reason_is_told_and_it_is_not_tried_at_once_again(
@@ -147,7 +159,7 @@ def test_where_it_cannot_be_installed_the_reason_is_told_and_it_is_not_tried_at_
     assert told.returncode == 127
     assert "could not be installed for the plugin: " in told.stderr
     assert str(user.environment / "log") in told.stderr
-    assert (again.returncode, again.stdout) == (0, "{}\n")
+    assert (again.returncode, again.stdout) == (127, "{}\n")
     assert len(user.noted("installs")) == tried
     assert not (user.environment / __version__).exists()
 
@@ -185,8 +197,106 @@ def test_the_one_of_the_plugin_before_serves_until_the_new_one_is_there(user: _U
     user.run("stats")
 
     assert meanwhile.returncode == 0
-    assert f"/{__version__}/bin/live-memory headers" in "\n".join(user.noted("ran"))
-    assert "/9.9.9/bin/live-memory stats" in user.noted("ran")[-1]
+    assert f"/{__version__}/bin/python -I -m live_memory headers" in "\n".join(user.noted("ran"))
+    assert "/9.9.9/bin/python -I -m live_memory stats" in user.noted("ran")[-1]
+
+
+def test_where_an_optional_part_cannot_be_had_the_rest_is_installed(user: _User) -> None:
+    (user.programs / "no-extras").touch()
+    user.run("headers")
+    _wait_for(lambda: "is installed" in user.status())
+    assert user.is_ready()
+
+
+@pytest.mark.parametrize("gone", ["interpreter", "packages", "all but its mark"])
+def test_one_that_does_not_run_any_more_is_made_anew(user: _User, gone: str) -> None:
+    """N04: the Python that it was made with was upgraded away."""
+    user.run("headers")
+    _wait_for(lambda: "is installed" in user.status())
+    made = user.environment / __version__
+    python = made / "bin/python"
+    if gone == "interpreter":
+        python.unlink()
+        python.symlink_to("/nowhere/python3")
+    elif gone == "packages":
+        python.write_text("#!/bin/sh\nexit 1\n")
+    else:
+        (made / "bin/live-memory").unlink()
+        python.unlink()
+
+    told, again = user.run("stats"), user.run("headers")
+    _wait_for(lambda: len(user.noted("installs")) == 4 and "is installed" in user.status())
+
+    assert told.returncode == 127
+    assert told.stderr == (
+        f"'{made}' does not run any more: it is made anew when the next session begins\n"
+    )
+    assert "being installed" in again.stderr
+    assert user.run("stats").returncode == 0
+
+
+def test_nothing_that_a_project_may_set_decides_what_is_installed_or_run(user: _User) -> None:
+    """F8, F3, B1: a session's environment, and programs in its folder."""
+    project = user.folder / "project"
+    for name in ("uv", "python3", "sed", "env", "dirname", "find", "live-memory"):
+        (project / name).write_text(f"#!/bin/sh\ntouch '{user.folder}/planted'\n")
+        (project / name).chmod(0o755)
+    (project / "uv.toml").write_text("no-index = true\n")
+    hostile = {
+        "PATH": f".::../project:{user.environ()['PATH']}:",
+        "PYTHONPATH": ":/x",
+        "PYTHONHOME": "/x",
+        "PIP_TARGET": "/x",
+        "PIP_NO_BINARY": ":all:",
+        "PIP_REQUIRE_HASHES": "0",
+        "UV_ENV_FILE": "x",
+        "UV_NO_VERIFY_HASHES": "1",
+        "UV_PROJECT": "/x",
+        "LD_PRELOAD": "",
+        "LIVE_MEMORY_BASE_URL": "http://127.0.0.1:9/v1",
+        "SOME_API_KEY": "canary",
+        "UV_INDEX_URL": "https://mirror.invalid/simple",
+        "HTTPS_PROXY": "http://127.0.0.1:9",
+    }
+    subprocess.run(
+        ["/bin/sh", user.folder / "plugin/bin/live-memory", "headers"],
+        env={**user.environ(), **hostile},
+        cwd=project,
+        capture_output=True,
+        check=False,
+    )
+    _wait_for(lambda: "is installed" in user.status())
+
+    assert not (user.folder / "planted").exists()
+    given = dict(line.partition("=")[::2] for line in user.noted("environ"))
+    assert set(user.noted("places")) == {"/"}
+    assert given["PATH"] == user.environ()["PATH"]
+    assert given["UV_INDEX_URL"] == hostile["UV_INDEX_URL"]
+    assert given["HTTPS_PROXY"] == hostile["HTTPS_PROXY"]
+    kept = {"PATH", "UV_INDEX_URL", "HTTPS_PROXY"}
+    assert not (hostile.keys() - kept) & given.keys()
+
+
+@pytest.mark.parametrize("of", ["another user", "a group", "everyone"])
+def test_a_configuration_that_others_can_write_leads_to_no_program(user: _User, of: str) -> None:
+    """F10: it names the data folder, and what is installed there is run."""
+    if of == "another user" and os.geteuid() != 0:
+        pytest.skip("gives files to another user")
+    made = user.folder / "theirs/environment" / __version__ / "bin"
+    made.mkdir(parents=True)
+    (made / "live-memory").write_text(f"#!/bin/sh\ntouch '{user.folder}/planted'\n")
+    (made / "live-memory").chmod(0o755)
+    (made.parent / "ready").touch()
+    config = user.folder / "home/.config/live-memory/config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text(f'data_dir = "{user.folder}/theirs"\n')
+    config.chmod({"another user": 0o644, "a group": 0o664, "everyone": 0o646}[of])
+    if of == "another user":
+        os.chown(config, 65_534, 65_534)
+
+    user.run("stats")
+
+    assert not (user.folder / "planted").exists()
 
 
 def test_everything_is_for_its_owner_only(user: _User) -> None:
@@ -214,8 +324,7 @@ def test_with_nothing_but_python_it_installs_the_server_itself_and_the_session_g
     second = user.run("headers")
 
     assert first.stdout == "{}\n"
-    token = (user.environment.parent / "token").read_text()
-    assert json.loads(second.stdout) == {"Authorization": f"Bearer {token}"}
+    assert list(json.loads(second.stdout)) == ["Authorization"]
     server = published(user.environment.parent)
     assert server is not None
     assert (server.port, server.version) == (user.port, __version__)

@@ -3,8 +3,10 @@
 import os
 import shutil
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -17,17 +19,22 @@ class _Installation:
 
     folder: Path
 
-    def install(self, place: str, *, body: str = 'echo "$0 $*"') -> Path:
+    def install(self, place: str, *, body: str = 'echo "$0 $*"', runs: bool = True) -> Path:
+        """A command that does so, and says its version first unless it does not run."""
+        if runs:
+            body = f'[ "$1" = --version ] && echo live-memory, version 1 && exit\n{body}'
         command = self.folder / place / "live-memory"
         command.parent.mkdir(parents=True, exist_ok=True)
         command.write_text(f"#!/bin/sh\n{body}\n")
         command.chmod(0o755)
         return command
 
-    def run(self, *arguments: str, path: str = "") -> "subprocess.CompletedProcess[str]":
+    def run(
+        self, *arguments: str, path: str = "", environ: Mapping[str, str] = MappingProxyType({})
+    ) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
             ["/bin/sh", self.folder / "plugin/bin/live-memory", *arguments],
-            env={"PATH": f"{path}:{os.defpath}", "HOME": str(self.folder / "home")},
+            env={"PATH": f"{path}:{os.defpath}", "HOME": str(self.folder / "home"), **environ},
             cwd=self.folder / "project",
             capture_output=True,
             text=True,
@@ -68,16 +75,85 @@ def test_it_never_runs_itself_or_what_lies_in_the_workspace(installation: _Insta
 def test_headers_are_empty_where_nothing_is_installed(installation: _Installation) -> None:
     done = installation.run("headers")
 
-    assert (done.returncode, done.stdout) == (0, "{}\n")
+    assert (done.returncode, done.stdout) == (127, "{}\n")
     assert "uv tool install" in done.stderr
 
 
-def test_headers_are_empty_where_the_installation_is_broken(installation: _Installation) -> None:
-    installation.install("plugin/.venv/bin", body="exit 1")
+def test_headers_are_empty_where_the_server_refuses(installation: _Installation) -> None:
+    installation.install("plugin/.venv/bin", body="exit 4")
 
     done = installation.run("headers")
 
-    assert (done.returncode, done.stdout) == (0, "{}\n")
+    assert (done.returncode, done.stdout) == (4, "{}\n")
+
+
+_DEAD = {
+    "no interpreter": "#!/nowhere/python3\nprint()\n",
+    "half an installation": "#!/bin/sh\necho 'No module named live_memory' >&2\nexit 1\n",
+    "nothing in it": "",
+    "killed": "#!/bin/sh\nkill -9 $$\n",
+}
+
+
+@pytest.mark.parametrize("place", ["plugin/.venv/bin", "first"])
+@pytest.mark.parametrize("dead", _DEAD)
+def test_one_that_does_not_run_hides_no_other(
+    installation: _Installation, place: str, dead: str
+) -> None:
+    """N04."""
+    installation.install(place).write_text(_DEAD[dead])
+    installation.install("second", body="echo good")
+
+    done = installation.run(
+        "stats", path=f"{installation.folder}/first:{installation.folder}/second"
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "good\n", "")
+
+
+@pytest.mark.parametrize("dead", ["no interpreter", "half an installation"])
+def test_where_none_runs_the_one_that_does_not_is_named_in_a_line(
+    installation: _Installation, dead: str
+) -> None:
+    """N04: neither `not found` nor `not installed` would be true."""
+    command = installation.install("first")
+    command.write_text(_DEAD[dead])
+
+    done = installation.run("headers", path=str(installation.folder / "first"))
+
+    assert (done.returncode, done.stdout) == (127, "{}\n")
+    assert done.stderr.startswith(f"'{command}' does not run: install it again with uv tool")
+    assert done.stderr.count("\n") == 1
+
+
+def test_no_variable_of_python_reaches_the_command(installation: _Installation) -> None:
+    """F3: a relative entry of PYTHONPATH is whatever the session's folder holds."""
+    installation.install("plugin/.venv/bin", body="env")
+    given = {
+        **{f"PYTHON{name}": ":/x" for name in ("PATH", "HOME", "USERBASE", "STARTUP", "_NEW_1")},
+        "PYTHONWARNINGS": "error::x.Y\nPYTHONX=1",
+        "MARK": "kept",
+    }
+
+    done = installation.run("stats", environ=given)
+
+    assert "MARK=kept" in done.stdout
+    assert not [line for line in done.stdout.splitlines() if line.startswith("PYTHONP")]
+    assert "PYTHONHOME" not in done.stdout
+    assert "PYTHON_NEW_1" not in done.stdout
+
+
+def test_programs_of_the_working_folder_are_not_run(installation: _Installation) -> None:
+    """B1: what the wrapper itself needs, looked for in the repository first."""
+    for name in ("dirname", "env", "sed", "head", "find", "nohup", "readlink", "uname", "python3"):
+        planted = installation.folder / "project" / name
+        planted.write_text(f"#!/bin/sh\ntouch '{installation.folder}/planted'\n")
+        planted.chmod(0o755)
+    for path in (".", "", "../project", ":."):
+        for command in ("stats", "headers"):
+            installation.run(command, path=path)
+
+    assert not (installation.folder / "planted").exists()
 
 
 def test_the_exit_code_is_the_command_s_own(installation: _Installation) -> None:

@@ -108,13 +108,14 @@ def _by_hook(hook: ModuleType, data: Path) -> str | None:
     return found
 
 
-_TOKEN, _OTHER = "t" * 43, "u" * 43
+_TOKEN, _OTHER, _START = "t" * 43, "u" * 43, "s" * 32
 Reply = Callable[[str, int], object]
 
 
 def _right(nonce: str, port: int, *, pid: object = 7, token: str = _TOKEN) -> dict[str, object]:
     shown = pid if isinstance(pid, int) else 7
-    return {"status": "ok", "pid": pid, "proof": Identity(token, port, shown).proof(nonce)}
+    proof = Identity(token, port, shown).proof(nonce)
+    return {"status": "ok", "pid": pid, "start": _START, "proof": proof}
 
 
 PROOFS: dict[str, tuple[Reply, bool]] = {
@@ -152,7 +153,9 @@ def test_both_believe_the_same_proofs(hook: ModuleType, tmp_path: Path, kind: st
         assert _is_told(hook, data) is is_believed
     told = b"".join(heard[asked:])
     assert (b"CANARY" in told) is is_believed
-    assert (_TOKEN.encode() in told) is is_believed
+    key = Identity(_TOKEN, port, 7, start=_START).key
+    assert (key.encode() in told) is is_believed
+    assert _TOKEN.encode() not in told
     reply = make("m" * 32, 7711)
     assert (
         isinstance(reply, dict) and is_proof(_TOKEN, nonce="m" * 32, port=7711, reply=reply)

@@ -141,34 +141,65 @@ def test_without_the_option_the_port_is_the_plugin_s_default(session: Session) -
     assert session.is_served()
 
 
-@pytest.mark.promise("spend-capped")
-def test_a_server_that_the_hook_starts_has_none_of_the_agent_s_keys(session: Session) -> None:
-    """The host keeps them from its header helper; who starts the server changes nothing."""
-    keys = {"ANTHROPIC_API_KEY": "sk-test-canary", "GITHUB_TOKEN": "ghp-canary", "MARK": "kept"}
-    assert session.wake(option=True, **keys) == {}
-    there = published(session.data_dir)
-    assert there is not None
-    environ = Path(f"/proc/{there.pid}/environ").read_text()
-    assert "MARK=kept" in environ
-    assert "canary" not in environ
-
-
-@pytest.mark.parametrize("reply", [_REPLY, b"SSH-2.0-x\r\n\r\n"], ids=["http", "other"])
-def test_a_stranger_is_named_and_shown_no_token(session: Session, reply: bytes) -> None:
-    """C03, S05: a killed server's port may be anybody's by the next ask."""
+@pytest.mark.parametrize(
+    "reply",
+    [_REPLY, b"SSH-2.0-x\r\n\r\n", b"", b"HTTP/1.1 200 OK\r\n", None],
+    ids=["http", "other", "closed", "half", "silent"],
+)
+def test_a_stranger_is_named_and_shown_no_secret(session: Session, reply: bytes | None) -> None:
+    """C03, S05, S06: a killed server's port may be anybody's by the next ask."""
     token = ensure_token(session.data_dir)
     with listener(session.port, reply) as heard:
         said = refusal(session.wake())
     assert f"port {session.port} is held by a program that is not Live Memory" in said
-    assert heard
-    assert not any(token.encode() in each for each in heard)
+    assert not any(token.encode() in each or b"uthorization" in each for each in heard)
 
 
-def test_a_server_that_does_not_answer_in_time_is_not_refused(session: Session) -> None:
-    """It may be busy; the call has a deadline of its own."""
-    ensure_token(session.data_dir)
+@pytest.mark.parametrize("token", ["none", "of another form", "that others can read"])
+def test_without_a_token_to_prove_it_by_a_stranger_is_one(session: Session, token: str) -> None:
+    session.data_dir.mkdir(mode=0o700)
+    if token != "none":
+        (session.data_dir / "token").write_text("s" * 43 if "others" in token else "short")
+    (session.data_dir / "token").chmod(0o644) if "others" in token else None
     with listener(session.port, None):
-        assert session.wake() == {}
+        assert f"port {session.port} is held by" in refusal(session.wake())
+
+
+def test_a_server_of_ours_that_does_not_answer_in_time_is_not_refused(
+    tmp_path: Path, session: Session
+) -> None:
+    """It may be busy, and holds its lock; the call has a deadline of its own."""
+    with running_server(tmp_path, LIVE_MEMORY_PORT=str(session.port)) as server:
+        os.kill(server.pid, signal.SIGSTOP)
+        try:
+            assert session.wake() == {}
+        finally:
+            os.kill(server.pid, signal.SIGCONT)
+
+
+@pytest.mark.parametrize(
+    "left", ["as it was", "of another port", "of a process that holds nothing"]
+)
+def test_what_a_server_left_behind_does_not_vouch_for_a_silent_stranger(
+    tmp_path: Path, session: Session, left: str
+) -> None:
+    """S06: the files of a killed server, or of one that now listens elsewhere."""
+    elsewhere = a_free_port()
+    with running_server(tmp_path, LIVE_MEMORY_PORT=str(elsewhere)) as server:
+        said = json.loads((session.data_dir / "server.json").read_text())
+        if left == "of another port":
+            said["port"] = session.port
+            (session.data_dir / "server.json").write_text(json.dumps(said))
+        else:
+            server.process.kill()
+            server.process.wait()
+            (session.data_dir / "lock").write_text(f"{os.getpid()} {session.port}")
+            who = os.getpid() if left != "as it was" else said["pid"]
+            text = json.dumps({**said, "port": session.port, "pid": who})
+            (session.data_dir / "server.json").write_text(text)
+        with listener(session.port, None):
+            assert f"port {session.port} is held by" in refusal(session.wake())
+        (session.data_dir / "server.json").unlink()
 
 
 def test_a_server_that_cannot_start_is_told_in_one_line(session: Session) -> None:
@@ -179,5 +210,8 @@ def test_a_server_that_cannot_start_is_told_in_one_line(session: Session) -> Non
 
 
 def test_a_setting_that_is_refused_is_told_in_one_line(session: Session) -> None:
-    said = refusal(session.wake(LIVE_MEMORY_LOG_LEVEL="loud"))
-    assert "log_level" in said
+    file = session.folder / ".config/live-memory/config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text('log_level = "loud"')
+    file.chmod(0o600)
+    assert "log_level" in refusal(session.wake())

@@ -1,7 +1,10 @@
 """Who is let in: every route that the application has, whoever knocks (S01, S02, S03, C22)."""
 
+import socket
+
 import pytest
 
+from live_memory.web.identity import prove
 from tests.support.server import RunningServer
 from tests.web.hubs import routes
 
@@ -215,11 +218,28 @@ def test_a_request_for_another_server_is_refused(server: RunningServer) -> None:
     assert status_of(knock(server, "GET", there, ours(server))) == 400
 
 
+def test_the_key_of_this_start_opens_what_the_token_opens(server: RunningServer) -> None:
+    """S06: it is what hosts and commands show, on a connection that was proved."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        found = prove(connection, token=server.token, within_s=10)
+    assert found is not None
+    shown = f"Authorization: Bearer {found.key}"
+    assert status_of(knock(server, "GET", "/health/", ours(server), shown)) == 404
+    for wrong in (found.key[:-1], found.key + "0", found.key.upper() + "A", "0" * 64):
+        shown = f"Authorization: Bearer {wrong}"
+        assert status_of(knock(server, "GET", "/health/", ours(server), shown)) == 401
+
+
+def test_a_token_that_is_not_the_server_s_proves_nothing(server: RunningServer) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        assert prove(connection, token="t" * 43, within_s=10) is None
+
+
 def test_health_tells_a_stranger_nothing_but_the_state_and_a_proof(server: RunningServer) -> None:
     """S03."""
     reply = server.request("GET", "/health?nonce=0123456789abcdef", headers={"Authorization": "x"})
     assert reply.status == 200
-    assert sorted(reply.json) == ["pid", "proof", "reasons", "status", "version"]
+    assert sorted(reply.json) == ["pid", "proof", "reasons", "start", "status"]
     assert reply.json["reasons"] == []
     assert str(server.data_dir) not in reply.body.decode()
 

@@ -69,7 +69,7 @@ async def test_health_and_its_proof_do_not_wait_for_the_rest() -> None:
         known = await http.get("/health", headers=KNOWN)
         no_nonce = await http.get("/health?nonce=short")
     assert is_proof(TOKEN, nonce=nonce, port=start.port, reply=stranger.json())
-    assert sorted(stranger.json()) == ["pid", "proof", "reasons", "status", "version"]
+    assert sorted(stranger.json()) == ["pid", "proof", "reasons", "start", "status"]
     assert (known.json()["status"], known.json()["notes"]) == ("ok", [])
     assert (no_nonce.status_code, no_nonce.json()["error"]["class"]) == (400, "invalid")
 

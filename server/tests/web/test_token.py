@@ -189,6 +189,20 @@ def test_an_identity_does_not_show_its_token() -> None:
     assert "secret" not in repr(Identity("secret", 1, 2))
 
 
+def test_the_key_of_a_start_is_of_that_start_that_token_and_that_address_alone() -> None:
+    """S06: a stranger on the other loopback address that passes the proof on gets nothing."""
+    here = Identity("t" * 43, 7711, 1)
+    assert here.key == Identity("t" * 43, 7711, 2, start=here.start).key
+    others = [
+        Identity("t" * 43, 7711, 1),
+        Identity("u" * 43, 7711, 1, start=here.start),
+        Identity("t" * 43, 7712, 1, start=here.start),
+        Identity("t" * 43, 7711, 1, host="::1", start=here.start),
+    ]
+    assert len({here.key, *(other.key for other in others)}) == 5
+    assert here.key != here.proof(here.start)
+
+
 @contextmanager
 def stranger(reply: bytes, *, goes_on: bytes = b"") -> Iterator[int]:
     """A listener that is not ours: says something, and perhaps never stops saying it."""

@@ -134,9 +134,9 @@ def _end(running: "list[subprocess.Popen[bytes]]") -> None:
 
 
 def _start(idle_s: float) -> "subprocess.Popen[bytes]":
-    kept = {name: os.environ[name] for name in ("PYTHONPATH", "SYSTEMROOT") if name in os.environ}
+    kept = {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}
     worker = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-        [sys.executable, "-P", "-m", _WORKER, str(idle_s)],
+        [sys.executable, "-I", "-m", _WORKER, str(idle_s)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

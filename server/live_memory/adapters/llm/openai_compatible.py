@@ -30,14 +30,15 @@ class _ChatCompletions:
         """Give the SDK no credential of its own: the transport adds it when a request is sent."""
         from openai import AsyncOpenAI  # noqa: PLC0415 - takes half a second; see `Dialect.connect`
 
-        return _Connection(
-            AsyncOpenAI(
-                api_key="added-by-the-transport",
-                base_url=target.base_url,
-                max_retries=0,
-                http_client=http,
-            )
+        client = AsyncOpenAI(
+            api_key="added-by-the-transport",
+            base_url=target.base_url,
+            max_retries=0,
+            http_client=http,
         )
+        # Else it finds out at the first request by running `uname`, and tells the provider.
+        client._platform = "Unknown"
+        return _Connection(client)
 
     def payload(self, request: ModelRequest, target: Target, lessons: Lessons) -> dict[str, object]:
         return chat_payload(request, target, lessons)

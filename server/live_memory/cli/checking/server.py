@@ -38,14 +38,14 @@ def of_server(settings: Settings) -> Iterator[Check]:
         yield _not_found(problem, settings)
         return
     yield Check("server", Verdict.OK, f"{server.url} (pid {server.pid}) proved itself")
-    if server.version == __version__:
-        yield Check("version", Verdict.OK, __version__)
-    else:
-        found = f"the server is {server.version}, this command is {__version__}"
-        # A server that somebody looks after is never replaced by itself.
-        yield Check("version", Verdict.WARN, found, f"{_AGAIN}; of a service: restart it")
     try:
         said = health(server)
+        if said.version == __version__:
+            yield Check("version", Verdict.OK, __version__)
+        else:
+            found = f"the server is {said.version}, this command is {__version__}"
+            # A server that somebody looks after is never replaced by itself.
+            yield Check("version", Verdict.WARN, found, f"{_AGAIN}; of a service: restart it")
         for reason in said.reasons:
             yield Check("health", Verdict.WARN, reason, _fix_of(reason, settings))
         for note in said.notes:

@@ -1,13 +1,16 @@
-"""Talk to the server that was found and has proved itself."""
+"""Talk to the server that was found; each connection is proved before anything is sent on it."""
 
 import http.client
 import json
+import socket
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from live_memory.cli.failure import ExitCode, Failure
 from live_memory.cli.reaching.finding import Server
+from live_memory.web.identity import prove
 
 __all__ = ["Health", "get", "health", "post", "stream"]
 
@@ -21,7 +24,8 @@ class Health:
 
     status: str
     reasons: tuple[str, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...]
+    version: str
 
 
 def health(server: Server) -> Health:
@@ -31,7 +35,8 @@ def health(server: Server) -> Health:
         Failure: the server failed or went away.
     """
     said = get(server, "/health")
-    return Health(str(said.get("status")), _texts(said, "reasons"), _texts(said, "notes"))
+    status, version = str(said.get("status")), str(said.get("version"))
+    return Health(status, _texts(said, "reasons"), _texts(said, "notes"), version)
 
 
 def get(server: Server, path: str, **query: str) -> dict[str, object]:
@@ -77,10 +82,13 @@ def _lines(
     body: Mapping[str, object] | None,
     timeout_s: float,
 ) -> Iterator[dict[str, object]]:
-    headers = {"Authorization": f"Bearer {server.token}", "Content-Type": "application/json"}
     data = None if body is None else json.dumps(body).encode()
-    connection = http.client.HTTPConnection(server.host, server.port, timeout=timeout_s)
+    connection = http.client.HTTPConnection(server.host, server.port)
+    # It must never connect by itself: another connection is not the one that was proved.
+    connection.auto_open = 0
     try:
+        connection.sock, key = _proved(server, within_s=timeout_s)
+        headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
         connection.request(method, target, body=data, headers=headers)
         response = connection.getresponse()
         for line in response if response.status == http.client.OK else [response.read()]:
@@ -100,6 +108,24 @@ def _lines(
         ) from problem
     finally:
         connection.close()
+
+
+def _proved(server: Server, *, within_s: float) -> tuple[socket.socket, str]:
+    """A connection whose other end is our server, and what opens that.
+
+    Raises:
+        OSError: nobody is there, or somebody else, who was shown nothing.
+    """
+    until = time.monotonic() + within_s
+    connection = socket.create_connection((server.host, server.port), timeout=within_s)
+    found = prove(connection, token=server.token, within_s=until - time.monotonic())
+    if found is None:
+        connection.close()
+        if time.monotonic() >= until:
+            raise TimeoutError
+        raise ConnectionError("another program")
+    connection.settimeout(within_s)
+    return connection, found.key
 
 
 def _object(line: bytes) -> dict[str, object]:

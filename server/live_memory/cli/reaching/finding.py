@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from live_memory.cli.failure import ExitCode, Failure, trouble_of
 from live_memory.cli.reaching.lock import holder
 from live_memory.settings import Settings
-from live_memory.web.identity import is_proof, new_nonce, probe, published
+from live_memory.web.identity import LOOPBACK, new_nonce, probe, proved, published
 from live_memory.web.token import read_token
 
 __all__ = ["Server", "find"]
@@ -25,13 +25,13 @@ _AGAIN_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server that has shown that it knows our token."""
+    """A server that has shown that it knows our token, and the key of this start of it."""
 
     host: str
     port: int
     pid: int
-    version: str
     token: str = field(repr=False)
+    key: str = field(repr=False)
 
     @property
     def url(self) -> str:
@@ -47,7 +47,7 @@ def find(settings: Settings) -> Server:
         Failure: nobody answers, or a stranger does.
         InvalidRequest: the token file is not to be trusted.
     """
-    here = (settings.host, settings.port)
+    here = (LOOPBACK.get(settings.host, settings.host), settings.port)
     token, heard = _token(settings), _Heard()
     if token is not None:
         said = published(settings.data_dir)
@@ -57,9 +57,9 @@ def find(settings: Settings) -> Server:
             reply = heard[host, port] = probe(
                 host, port, f"/health?nonce={nonce}", within_s=_PROBE_S
             )
-            server = _proved(host, port, token=token, nonce=nonce, reply=reply)
-            if server is not None:
-                return server
+            found = proved(token, nonce=nonce, host=host, port=port, reply=reply)
+            if found is not None:
+                return Server(host, port, found.pid, token, found.key)
     raise _unproved(settings, heard) or _stranger(here, settings, heard) or _absent(settings)
 
 
@@ -74,16 +74,6 @@ class _Heard(dict[tuple[str, int], Mapping[str, object] | None]):
 
     def __missing__(self, address: tuple[str, int]) -> Mapping[str, object] | None:
         return probe(*address, "/health", within_s=_AGAIN_S)
-
-
-def _proved(
-    host: str, port: int, *, token: str, nonce: str, reply: Mapping[str, object] | None
-) -> Server | None:
-    if reply is None or not is_proof(token, nonce=nonce, port=port, reply=reply):
-        return None
-    pid = reply["pid"]
-    assert isinstance(pid, int)  # the proof covers it
-    return Server(host, port, pid, str(reply.get("version")), token)
 
 
 def _unproved(settings: Settings, heard: _Heard) -> Failure | None:
@@ -110,7 +100,7 @@ def _unproved(settings: Settings, heard: _Heard) -> Failure | None:
 def _stranger(there: tuple[str, int], settings: Settings, heard: _Heard) -> Failure | None:
     if not _is_held(*there):
         return None
-    is_like_us = {"status", "reasons", "version"} <= (heard[there] or {}).keys()
+    is_like_us = {"status", "reasons"} <= (heard[there] or {}).keys()
     who = "is of another user or data folder" if is_like_us else "is not Live Memory"
     return Failure(
         f"port {there[1]} is held by a program that is not the Live Memory server of "

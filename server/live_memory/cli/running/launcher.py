@@ -1,19 +1,19 @@
 """Make sure that the server runs: started once, in the background, whoever asks at the same time.
 
 A plugin-started server outlives the session that needed it first, so it gets its own session,
-no open descriptors, and none of that session's variables.
+no open descriptors, and of that session's variables only what `environment` lists.
 """
 
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
 
 from live_memory.cli.failure import ExitCode, Failure, forget_trouble
 from live_memory.cli.reaching.finding import Server, find
 from live_memory.cli.reaching.lock import FileLock
+from live_memory.cli.running.environment import lasting
 from live_memory.cli.running.mode import Mode
 from live_memory.cli.running.replacing import is_outdated, make_way
 from live_memory.core.errors import InvalidRequest
@@ -136,10 +136,10 @@ def _spawn(configuration: Configuration) -> "subprocess.Popen[bytes]":
     log = _open_log(settings.data_dir / LOG_NAME)
     try:
         return subprocess.Popen(  # noqa: S603 - our own interpreter, flags checked by settings
-            # -P: a workspace that holds a folder `live_memory` must not be able to run it.
+            # -I: neither a folder nor a variable decides what is imported.
             [
                 sys.executable,
-                "-P",
+                "-I",
                 "-m",
                 "live_memory",
                 "serve",
@@ -149,8 +149,8 @@ def _spawn(configuration: Configuration) -> "subprocess.Popen[bytes]":
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            cwd=settings.data_dir,
-            env=_lasting(os.environ),
+            cwd="/",
+            env=lasting(os.environ),
             start_new_session=True,
         )
     finally:
@@ -163,12 +163,6 @@ def _open_log(log: Path) -> int:
         log.replace(log.with_name(f"{LOG_NAME}.1"))
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
     return os.open(log, flags, 0o600)
-
-
-def _lasting(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment without what names one session of the host."""
-    kept = "CLAUDE_CONFIG_DIR"
-    return {k: v for k, v in environ.items() if k == kept or not k.startswith("CLAUDE")}
 
 
 def _ended(settings: Settings, returncode: int) -> Failure:

@@ -15,7 +15,7 @@ from live_memory.cli.reaching.finding import Server, find
 from live_memory.cli.running.mode import Mode
 from live_memory.cli.running.stopping import stop
 from live_memory.settings import Settings
-from live_memory.web.identity import published
+from live_memory.web.identity import RunningServer, published
 
 __all__ = ["is_older", "is_outdated", "make_way", "take_over"]
 
@@ -33,7 +33,8 @@ def is_older(theirs: str, ours: str) -> bool:
 
 def is_outdated(server: Server, settings: Settings) -> bool:
     """Whether a server should give way to one of this command's version."""
-    return is_older(server.version, __version__) and _is_in_background(server, settings)
+    there = _in_background(server, settings)
+    return there is not None and is_older(there.version, __version__)
 
 
 def make_way(server: Server, settings: Settings, *, within_s: float) -> bool:
@@ -42,6 +43,7 @@ def make_way(server: Server, settings: Settings, *, within_s: float) -> bool:
     Raises:
         Failure: it said that it ends, and still has not.
     """
+    there = _in_background(server, settings)
     try:
         if not stop(server, settings, within_s=within_s, if_idle=True):
             return False
@@ -49,7 +51,8 @@ def make_way(server: Server, settings: Settings, *, within_s: float) -> bool:
         if problem.kind == "timeout":
             raise
         return False  # it knows no such request: it is used as it is
-    click.echo(f"live-memory: {__version__} takes over from {server.version}", err=True)
+    theirs = there.version if there else "another"
+    click.echo(f"live-memory: {__version__} takes over from {theirs}", err=True)
     return True
 
 
@@ -64,13 +67,15 @@ def take_over(settings: Settings) -> None:
         server = find(settings)
     except Failure:
         return  # nobody, or a stranger: the start itself says what there is to say
-    if _is_in_background(server, settings):
+    if _in_background(server, settings) is not None:
         stop(server, settings, within_s=_TO_END_S)
 
 
-def _is_in_background(server: Server, settings: Settings) -> bool:
+def _in_background(server: Server, settings: Settings) -> RunningServer | None:
+    """What a server says of itself in the data folder, where nobody but us looks after it."""
     said = published(settings.data_dir)
-    return said is not None and (said.pid, said.mode) == (server.pid, Mode.BACKGROUND)
+    is_it = said is not None and (said.pid, said.mode) == (server.pid, Mode.BACKGROUND)
+    return said if is_it else None
 
 
 def _numbers(release: str) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ from live_memory.cli.failure import ExitCode, Failure
 from live_memory.cli.options import configured, json_option
 from live_memory.cli.reaching.connection import health
 from live_memory.cli.reaching.finding import find
+from live_memory.cli.running.environment import absolute_path
 from live_memory.cli.running.mode import Mode
 from live_memory.cli.service.supervisors import supervisor
 from live_memory.cli.service.units import Service, environment_file
@@ -106,9 +107,9 @@ def _described(settings: Settings, *, is_system: bool) -> Service:
     data_dir = settings.data_dir.absolute()
     owner = _owner(data_dir)
     return Service(
-        # -P: what lies in the working folder is not imported.
+        # -I: neither a folder nor a variable decides what is imported.
         command=(
-            *(sys.executable, "-P", "-m", "live_memory", "serve"),
+            *(sys.executable, "-I", "-m", "live_memory", "serve"),
             f"--mode={Mode.SERVICE}",
             f"--data-dir={data_dir}",
         ),
@@ -145,8 +146,7 @@ def _check_owner(settings: Settings, *, is_system: bool) -> None:
 
 def _environment(configuration: Configuration, environ: Mapping[str, str]) -> dict[str, str]:
     """What the service needs of this shell: where programs are, and settings but no secrets."""
-    path = [folder for folder in environ.get("PATH", "").split(":") if folder.startswith("/")]
-    found = {"PATH": ":".join(dict.fromkeys(path))}
+    found = {"PATH": absolute_path(environ)}
     for name, source in configuration.sources.items():
         value = getattr(configuration.settings, name)
         if source in ("environment", "flag") and name not in ("api_key", "data_dir"):

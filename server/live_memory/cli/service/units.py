@@ -62,7 +62,7 @@ def systemd_unit(service: Service) -> str:
         f"ExecStart={command}",
         f"EnvironmentFile=-{_plain(service.environment)}",
         *([f"User={service.user}"] if service.user else []),
-        f"WorkingDirectory={_plain(service.data_dir)}",
+        "WorkingDirectory=/",
         "UMask=0077",
         # Questions may finish for 5 s, then what is known is saved.
         "TimeoutStopSec=20",
@@ -91,7 +91,7 @@ def launchd_agent(service: Service, environ: Mapping[str, str]) -> bytes:
             "Label": LABEL,
             "ProgramArguments": list(service.command),
             "EnvironmentVariables": dict(environ),
-            "WorkingDirectory": str(service.data_dir),
+            "WorkingDirectory": "/",
             "RunAtLoad": True,
             "KeepAlive": {"SuccessfulExit": False},
             "ThrottleInterval": 5,
