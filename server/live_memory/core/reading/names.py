@@ -16,29 +16,71 @@ def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-_CREDENTIAL_FOLDERS = frozenset({".ssh", ".aws", ".gnupg", ".kube", ".azure", ".gcloud"})
+_CREDENTIAL_FOLDERS = _set(
+    """
+    .ssh .aws .gnupg .kube .azure .gcloud .password-store .oci .aliyun .credentials .secrets
+    .minikube .terraform.d keychains
+    """
+)
+# In these folders, these files.
+_CREDENTIAL_PLACES = frozenset(
+    {
+        (".docker", "config.json"), (".claude", "settings.local.json"), (".m2", "settings.xml"),
+        (".m2", "settings-security.xml"), (".config/gh", "hosts.yml"), (".cargo", "credentials"),
+        (".gem", "credentials"), (".bundle", "config"), (".composer", "auth.json"),
+        (".gradle", "gradle.properties"), (".nuget", "nuget.config"), ("config", "master.key"),
+        (".ngrok2", "ngrok.yml"), (".config/rclone", "rclone.conf"), (".snowsql", "config"),
+        (".databricks", "token-cache.json"), (".streamlit", "secrets.toml"), (".jupyter",
+        "jupyter_server_config.json"), (".codex", "auth.json"), (".gemini", "oauth_creds.json"),
+        (".vscode", "sftp.json"), (".idea", "webservers.xml"), (".idea", "datasources.local.xml"),
+        (".continue", "config.json"), (".cursor", "mcp.json"), (".vscode", "mcp.json"),
+        (".gemini", "settings.json"), (".roo", "mcp.json"), (".fly", "config.yml"),
+    }
+)  # fmt: skip
 _CREDENTIAL_NAMES = _set(
     """
-    .netrc _netrc .npmrc .pypirc .git-credentials .htpasswd .pgpass .my.cnf .mylogin.cnf .s3cfg
-    .boto .dockercfg .vault-token .vault_pass .vault-password .rediscli_auth .bash_history
-    .zsh_history .psql_history .mysql_history .python_history kubeconfig auth.json master.key
-    secring.gpg application_default_credentials.json
+    .netrc _netrc .npmrc .pypirc .git-credentials .htpasswd .htdigest .pgpass pgpass.conf .my.cnf
+    .mylogin.cnf .s3cfg .boto .dockercfg .dockerconfigjson .vault-token .vault_pass
+    .vault-password .rediscli_auth .bash_history .zsh_history .psql_history .mysql_history
+    .python_history .node_repl_history .sqlite_history .irb_history fish_history kubeconfig
+    auth.json master.key secring.gpg application_default_credentials.json .dev.vars .mcp.json
+    rclone.conf .passwd-s3fs passwd-s3fs wp-config.php wp-config-local.php localsettings.php
+    .terraformrc terraform.rc .curlrc .wgetrc .fetchmailrc .msmtprc .muttrc .mbsyncrc
+    .offlineimaprc .ftpconfig .remote-sync.json sftp-config.json .esmtprc .smbcredentials
+    smb.credentials .smbcreds .lftprc .ldaprc .databrickscfg .snowsql.cnf .dbshell filezilla.xml
+    sitemanager.xml recentservers.xml winscp.ini shadow shadow- gshadow htpasswd passwd.db
+    krb5.keytab robomongo.json datasources.local.xml webservers.xml parameters.local.yml
+    local.settings.json appsettings.local.json appsettings.secrets.json secrets.local.json
+    settings.local.json settings-security.xml .pip.conf .doctlcfg .ngrok.yml ngrok.yml
+    .sentryclirc .heroku-credentials oauth_creds.json client_secrets.json
     """
 )
 _CREDENTIAL_SUFFIXES = _set(
     """
-    .pem .key .p8 .p12 .pfx .pkcs12 .jks .keystore .bks .kdb .kdbx .ppk .ovpn .tfstate .tfvars
-    .kubeconfig .env .agekey
+    .pem .key .p8 .p12 .pfx .pkcs12 .jks .keystore .bks .bcfks .kdb .kdbx .kwallet .ppk .ovpn
+    .tfstate .tfvars .kubeconfig .env .agekey .keytab .gpg .pgp .psafe3 .opvault .agilekeychain
+    .keychain .jceks .mobileprovision .rdp .skr .wg .htpasswd .credentials .secret .secrets .pwd
     """
 )
 _CREDENTIAL_PATTERNS = (
     re.compile(r"\.env(?:rc)?(?:[._-].*)?"),
+    re.compile(r"\.dev\.vars(?:\..*)?"),
     re.compile(r"id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?(?:[._-].*)?"),
     re.compile(
-        r"\.?(?:credentials?|secrets?)(?:\.(?:json|ya?ml|toml|ini|xml|csv|db|enc|cfg|txt))?"
+        r"\.?(?:(?:app|prod|production|staging|dev|local|my|db|aws|gcp|azure|k8s)[._-])?"
+        r"(?:credentials?|secrets?)(?:[._-](?:prod(?:uction)?|local|dev|stag(?:e|ing)|test|live))?"
+        r"(?:\.(?:json|ya?ml|toml|ini|xml|csv|db|enc|cfg|conf|properties|txt|env))"
     ),
+    re.compile(r"\.?(?:credentials?|secrets?)"),
     re.compile(r".*(?:service[._-]?account|client[._-]?secret|adminsdk|[._-]credentials).*\.json"),
     re.compile(r".*\.tfstate\..*"),
+    re.compile(r".*\.tfvars\.json"),
+    re.compile(r"wp-config(?!-sample)[.-].*php.*"),
+)
+# A copy of a file is what the file is: `.npmrc.bak`, `id_rsa~`, `.netrc.old`.
+_COPY = re.compile(
+    r"(?P<of>.{1,200}?)(?:~|[._-](?:bak|backup|old|orig|saved?|copy|sw[op]|tmp|prev|[12]|rpmsave"
+    r"|rpmnew|dpkg-old|disabled|local|20\d{2}[\d-]{0,8}))"
 )
 # A file that shows what to fill in, and the public half of a key pair.
 _HARMLESS = re.compile(r".*[._-](?:example|sample|template|tmpl|tpl|dist|schema|pub)")
@@ -79,10 +121,17 @@ def refusal_of_name(path: RelPath) -> SkipReason | None:
 def _is_credentials(folders: list[str], name: str) -> bool:
     if not _CREDENTIAL_FOLDERS.isdisjoint(folders):
         return True
-    if name in _CREDENTIAL_NAMES or (name == "config.json" and folders[-1:] == [".docker"]):
-        return True
     if _HARMLESS.fullmatch(name):
         return False
+    copy = _COPY.fullmatch(name)
+    return _is_named(folders, name) or (copy is not None and _is_named(folders, copy["of"]))
+
+
+def _is_named(folders: list[str], name: str) -> bool:
+    if name in _CREDENTIAL_NAMES or (folders[-1:] and (folders[-1], name) in _CREDENTIAL_PLACES):
+        return True
+    if ("/".join(folders[-2:]), name) in _CREDENTIAL_PLACES:
+        return True
     _, dot, ending = name.rpartition(".")
     if f"{dot}{ending}" in _CREDENTIAL_SUFFIXES:
         return True

@@ -9,9 +9,13 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from live_memory.core.reading.assignments import assigned
 from live_memory.core.reading.observation import RedactedText
-from live_memory.core.reading.shapes import Span, folded, key_blocks, shaped, sites
+from live_memory.core.reading.secrets.assignments import assigned
+from live_memory.core.reading.secrets.commands import given
+from live_memory.core.reading.secrets.places import placed
+from live_memory.core.reading.secrets.shapes import key_blocks, shaped
+from live_memory.core.reading.secrets.spans import Span, folded, sites
+from live_memory.core.reading.secrets.words import long_words
 
 __all__ = ["DEFAULT", "Redacted", "Redactor", "redact"]
 
@@ -64,10 +68,16 @@ class Redactor:
         return Redacted(RedactedText(text), count)
 
     def _found(self, text: str) -> Sequence[Span]:
-        return _merged([*self._forms(text), *assigned(text, folded(text))])
+        lower = folded(text)
+        by_place = (*assigned(text, lower), *placed(text, lower), *given(text))
+        return _merged([*self._forms_in(text, lower), *by_place])
 
     def _forms(self, text: str) -> Sequence[Span]:
-        return _merged([*self._exact(text), *key_blocks(text), *shaped(text, folded(text))])
+        return _merged(self._forms_in(text, folded(text)))
+
+    def _forms_in(self, text: str, lower: str) -> list[Span]:
+        by_form = (*key_blocks(text), *long_words(text), *shaped(text, lower))
+        return [*self._exact(text), *by_form]
 
     def _exact(self, text: str) -> Iterator[Span]:
         for secret in self.exact:

@@ -33,6 +33,11 @@ x-firebase-adminsdk-abc.json client_secret_1.json gcp-credentials.json store.p12
 store.jks store.keystore passwords.kdbx .htpasswd terraform.tfstate terraform.tfstate.backup
 prod.tfvars .aws/config home/.ssh/known_hosts .gnupg/pubring.kbx kubeconfig .kube/config
 prod.kubeconfig .docker/config.json auth.json master.key .pgpass .env.example.local
+.dev.vars .dev.vars.production .mcp.json .cursor/mcp.json .claude/settings.local.json
+app/.claude/settings.local.json .npmrc.bak .npmrc~ .netrc.old id_rsa.2024-01-02 server.pem.orig
+rclone.conf .config/rclone/rclone.conf .m2/settings.xml .passwd-s3fs wp-config.php wp-config.php.bak
+wp-config-local.php .config/gh/hosts.yml prod-secrets.yml secrets.production.json .oci/config
+terraform.tfvars.json client.ovpn .curlrc local.settings.json .cargo/credentials.toml.bak
 """
 
 _READABLE = """
@@ -41,7 +46,8 @@ vite-env.d.ts environment.env.md id_generator.py id_rsa.pub credentials.py crede
 secrets.py Secret.java credentials_test.rs key.py keys.go monkey token.ts netrc.c config.json
 docker/config.json package.json main.tf variables.tf README.md Makefile .gitignore
 .github/workflows/ci.yml aws/client.py lock.py locks/file.c block.js admin.js min.js map.ts
-sourcemap.js prod.tfvars.example secrets.example.yaml.tpl .gitattributes logo.svg
+50-aws-credentials.toml settings.xml src/settings.json wp-config-sample.php hosts.yml man/x.1
+.yarnrc.yml gradle.properties sourcemap.js prod.tfvars.example secrets.example.yaml.tpl .gitattributes logo.svg
 """
 
 _GENERATED = """

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from live_memory.core.reading.redaction import Redacted, Redactor, redact
-from live_memory.core.reading.shapes import folded
+from live_memory.core.reading.secrets.spans import folded
 from live_memory.core.reading.text import lines_of
 from tests.core.reading.corpus import FURTHER, PEM, TWELVE, lookalikes, made_up
 
