@@ -89,7 +89,7 @@ def write(root: Path, files: Mapping[str, bytes]) -> None:
 
 def make_repository(root: Path, commits: Sequence[Past], *, options: Sequence[str] = ()) -> None:
     """A git repository with these commits, a minute apart, and their last files on disk."""
-    root.mkdir(exist_ok=True)
+    root.mkdir(parents=True, exist_ok=True)
     git(root, "init", "-q", "-b", "main", *options)
     for number, (subject, files) in enumerate(commits):
         for name in git(root, "ls-files", "-z").split("\0")[:-1]:

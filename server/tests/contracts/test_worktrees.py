@@ -68,12 +68,34 @@ async def test_a_path_belongs_to_the_nearest_work_tree(trees: Trees, way: str) -
     assert await held(worktrees, [], beside=main) == []
 
 
+async def test_a_repository_in_a_work_tree_is_the_nearest(trees: Trees) -> None:
+    """N03: cloned into it, ignored or not, two deep, and in a linked work tree."""
+    pay, deep, loose = (
+        trees.main / "libs/pay",
+        trees.main / "libs/pay/vendor/x",
+        trees.linked / "own",
+    )
+    for root in (pay, deep, loose):
+        make_repository(root, [("start", {"a.py": b"1\n"})])
+    worktrees = GitWorktrees()
+    paths = [
+        trees.main / "a.py", trees.main / "libs/b.py", pay / "a.py", pay / "new/x.py", pay,
+        deep / "a.py", loose / "a.py", trees.other / "a.py",
+    ]  # fmt: skip
+    expected = [None, None, pay, pay, pay, deep, loose, None]
+    for _ in range(2):  # what is known of folders from a moment ago changes nothing
+        found = await held(worktrees, paths, beside=trees.main)
+        assert found == [root and str(root) for root in expected]
+    assert await held(worktrees, [pay / "a.py", deep / "a.py"], beside=pay) == [None, str(deep)]
+
+
 async def test_links_on_the_way_are_followed(trees: Trees) -> None:
     (trees.folder / "spelled").symlink_to(trees.linked)
     (trees.linked / "out").symlink_to(trees.other)
-    paths = [trees.folder / "spelled/a.py", trees.linked / "out/a.py"]
+    (trees.main / "out").symlink_to(trees.other)
+    paths = [trees.folder / "spelled/a.py", trees.linked / "out/a.py", trees.main / "out/a.py"]
     found = await held(GitWorktrees(), paths, beside=trees.main)
-    assert found == [str(trees.linked), None]
+    assert found == [str(trees.linked), None, None]
 
 
 @pytest.mark.parametrize("fault", ["no pointer", "points elsewhere", "a real repository", "gone"])
@@ -126,7 +148,8 @@ async def test_a_submodule_is_another_repository_and_has_work_trees_of_its_own(
     sub, beside = trees.main / "sub", trees.folder / "sub-linked"
     git(sub, "worktree", "add", "-q", "-b", "three", str(beside))
     worktrees = GitWorktrees()
-    assert await held(worktrees, [sub / "a.py", beside / "a.py"], beside=trees.main) == [None, None]
+    found = await held(worktrees, [sub / "a.py", beside / "a.py"], beside=trees.main)
+    assert found == [str(sub), None]
     assert await held(worktrees, [sub / "a.py"], beside=beside) == [str(sub)]
     assert await held(worktrees, [beside / "a.py", trees.main / "a.py"], beside=sub) == [
         str(beside),

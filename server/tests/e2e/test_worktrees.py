@@ -87,6 +87,31 @@ def test_what_a_session_does_in_another_work_tree_is_learned_there(
     assert says(server, linked, 61, 30)
 
 
+def test_what_a_session_does_in_a_repository_within_is_learned_there(
+    server: RunningServer, main: Path
+) -> None:
+    """N03: a clone that nothing ignores, one that is ignored, and one that cannot be."""
+    (main / ".gitignore").write_text("services/\n")
+    clones = [main / "libs/pay", main / "services/orders"]
+    for clone in clones:
+        make_repository(clone, [("start", {"config.py": b"TIMEOUT = 90\n"})])
+    (main / "odd/.git").mkdir(parents=True)
+    (main / "odd/own.py").write_text("TIMEOUT = 7\n")
+    notify(
+        server,
+        main,
+        *(tool(main, "Read", file_path=f"{clone}/config.py") for clone in clones),
+        tool(main, "Bash", command="cat same.py libs/pay/config.py odd/own.py"),
+    )
+    for clone in clones:
+        wait_for(server, clone, "known_files", 1)
+        assert {entry["path"] for entry in entries(server, clone)} == {"config.py"}
+        assert says(server, clone, 90, 30)
+    wait_for(server, main, "known_files", 2)
+    assert {entry["path"] for entry in entries(server, main)} == {"same.py", "odd/own.py"}
+    assert says(server, main, 30, 90)
+
+
 def test_removing_a_work_tree_harms_nothing(
     server: RunningServer, main: Path, linked: Path
 ) -> None:

@@ -1,6 +1,6 @@
-"""The work trees of one repository, found from its own git data and from nowhere else.
+"""The work trees of one repository, found from its own git data, and repositories that lie in them.
 
-Each must point back at the repository, so a path that somebody made up opens no folder.
+Each work tree must point back at the repository, so a path that somebody made up opens no folder.
 """
 
 import os
@@ -24,30 +24,32 @@ __all__ = ["GitWorktrees"]
 
 # More than this nobody works in.
 _MOST = 100
-# A burst asks a thousand times a second, and most repositories have one work tree. An agent takes
-# longer to make another one and to read in it.
-_ALONE_S, _MOST_ALONE = 0.1, 64
+# A burst asks a thousand times a second, most repositories have one work tree, and most folders lie
+# in no repository of their own. An agent takes longer to make another one and to read in it.
+_HERE_S, _MOST_FOLDERS = 0.1, 1_024
 
 
 class GitWorktrees:
     """Tells to which work tree of a repository a path belongs."""
 
     def __init__(self) -> None:
-        self._alone_until: dict[str, float] = {}
+        self._here_until: dict[tuple[str, str], float] = {}
 
     async def holding(self, paths: Sequence[str], *, beside: str) -> Sequence[str | None]:
-        """The root of the other work tree that each path lies in; nothing for the rest."""
+        """The root of the other work tree or repository that each path lies in; nothing for the
+        rest.
+        """
         now = anyio.current_time()
-        is_alone = now < self._alone_until.get(beside, now)
-        if is_alone and all(inside(beside, path) is not None for path in paths):
+        folders = [(beside, os.path.dirname(path)) for path in paths]
+        if all(now < self._here_until.get(folder, now) for folder in folders):
             return [None] * len(paths)
         roots = await to_thread.run_sync(_roots, beside)
-        if len(roots) == 1:
-            if len(self._alone_until) >= _MOST_ALONE:
-                self._alone_until.clear()
-            self._alone_until[beside] = now + _ALONE_S
-            return [None] * len(paths)
-        return await to_thread.run_sync(_holding, paths, beside, roots)
+        found = await to_thread.run_sync(_holding, paths, beside, roots)
+        if len(roots) == 1 and not any(found) and all(inside(beside, path) for path in paths):
+            if len(self._here_until) > _MOST_FOLDERS:
+                self._here_until.clear()
+            self._here_until |= dict.fromkeys(folders, now + _HERE_S)
+        return found
 
     async def main(self, root: str) -> str | None:
         """The main work tree of the repository that `root` is a linked work tree of."""
@@ -71,18 +73,23 @@ def _roots(root: str) -> Sequence[str]:
 
 
 def _holding(paths: Sequence[str], root: str, roots: Sequence[str]) -> Sequence[str | None]:
-    nearest = (next((r for r in roots if _is_in(r, path)), None) for path in paths)
+    nearest = (_nearest(path, roots) for path in paths)
     return [None if found == root else found for found in nearest]
 
 
-def _is_in(root: str, path: str) -> bool:
-    if path == root:
-        return True
+def _nearest(path: str, roots: Sequence[str]) -> str | None:
+    """The repository that a path lies in, where that is one of these or within one of them."""
     folder, _, name = path.rpartition("/")
     try:
-        return inside(root, os.path.join(os.path.realpath(folder or "/"), name)) is not None
+        real = path if path in roots else os.path.join(os.path.realpath(folder or "/"), name)
     except (OSError, ValueError):
-        return False
+        return None
+    root = next((r for r in roots if real == r or inside(r, real) is not None), None)
+    while root is not None and real != root:
+        if os.path.lexists(os.path.join(real, ".git")):
+            return real
+        real = os.path.dirname(real)
+    return root
 
 
 def _worktrees(root: str) -> Iterator[str]:

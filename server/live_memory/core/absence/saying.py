@@ -6,6 +6,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from live_memory.core.asking.answer import Citation, CitationStatus, Grounding
+from live_memory.core.companion.rendering import heading, numbered
 from live_memory.core.evidence.places import Place
 from live_memory.core.evidence.support import Standing, Support
 from live_memory.core.evidence.words import unique
@@ -45,8 +46,8 @@ _KINDS = {
 class Held(StrEnum):
     """What a name has to do with the lines that are shown for it."""
 
-    DEFINED = "is defined at"
-    MENTIONED = "stands at"
+    DEFINED = "is defined"
+    MENTIONED = "stands"
     LINKED = "is a link to"
 
 
@@ -66,11 +67,10 @@ class Found:
         return self.how is Held.DEFINED
 
     def __str__(self) -> str:
-        said = f"`{self.name}` {self.how} {self.place}{self.why and ', '}{self.why}:"
-        if len(self.lines) == 1:
-            return f"{said} `{self.lines[0].strip()}`"
-        rows = (f"{n}: {line}" for n, line in enumerate(self.lines, self.place.start))
-        return "\n".join([said, "```", *rows, "```"])
+        place = self.place
+        head = heading(place.path, place.start, place.end, self.name if self.is_defined else "")
+        said = f"`{self.name}` {self.how} {self.why or place.path}:"
+        return f"{said}\n{head}\n{numbered(self.lines, start=place.start)}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from live_memory.core.values import Origin, RelPath
 
 __all__ = [
     "excerpt",
+    "heading",
     "name_of_file",
     "numbered",
     "one_line",
@@ -90,6 +91,12 @@ def name_of_file(path: RelPath) -> str:
     return f"./{name}" if name.startswith("=") else name
 
 
+def heading(path: RelPath, first: int, last: int, about: str = "") -> str:
+    """`path:first-last about`, which every place stands under."""
+    span = f"{first}" if first == last else f"{first}-{last}"
+    return f"{name_of_file(path)}:{span} {one_line(about)[:_LONGEST_ABOUT]}".rstrip()
+
+
 def numbered(lines: Sequence[str], *, start: int) -> str:
     """File lines, each behind its number and a bar: a place is cited as it is read."""
     return "".join(f"{n}|{_clipped(line)}\n" for n, line in enumerate(lines, start))
@@ -107,8 +114,7 @@ def excerpt(
     shown = sorted({number for number in numbers if 1 <= number <= len(lines)})
     if not shown:
         return ""
-    span = f"{shown[0]}" if shown[0] == shown[-1] else f"{shown[0]}-{shown[-1]}"
-    text = f"{name_of_file(path)}:{span} {one_line(about)[:_LONGEST_ABOUT]}".rstrip() + "\n"
+    text = f"{heading(path, shown[0], shown[-1], about)}\n"
     last = shown[0] - 1
     for number in shown:
         text += _gap(number - last - 1) + numbered([lines[number - 1]], start=number)

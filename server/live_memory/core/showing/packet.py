@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from live_memory.core.companion.rendering import name_of_file, one_line
+from live_memory.core.companion.rendering import heading, one_line
 from live_memory.core.evidence.outline import head_end, indent_of
 from live_memory.core.evidence.places import Definition, DefinitionKind, OpenedFile, Place
 from live_memory.core.evidence.units import LONGEST_WHOLE
@@ -124,10 +124,7 @@ def rendered(shown: Excerpt) -> str:
     lines, spans = shown.file.lines, shown.spans
     numbers = [n for first, last in spans for n in range(first, last + 1) if lines[n - 1].strip()]
     common = min((indent_of(lines[n - 1]) for n in numbers), default=0)
-    place = Place(shown.file.path, spans[0][0], spans[-1][1])
-    about = one_line(", ".join(shown.names))
-    where = str(place).removeprefix(place.path.text)
-    rows = [f"{name_of_file(place.path)}{where} {about}".rstrip()]
+    rows = [heading(shown.file.path, spans[0][0], spans[-1][1], ", ".join(shown.names))]
     before = spans[0][0] - 1
     for first, last in spans:
         if first > before + 1:

@@ -45,8 +45,9 @@ class Worktrees(Protocol):
     """Tells to which work tree of a repository a path belongs."""
 
     async def holding(self, paths: Sequence[str], *, beside: str) -> Sequence[str | None]:
-        """The real root of the other work tree of the repository at the root `beside` that each
-        absolute path lies in; nothing for a path in `beside` itself or anywhere else.
+        """The real root of the other work tree of the repository at the root `beside`, or of the
+        repository in one of them, that each absolute path lies in; nothing for a path in `beside`
+        itself or anywhere else.
 
         A work tree must point back at the repository, so that no made-up path leads to a folder.
         """
@@ -136,7 +137,9 @@ class Reception:
     async def _taken_out(
         self, subjects: list[Subject], home: _Learner
     ) -> Sequence[tuple[_Learner, list[Subject]]]:
-        """Take out what lies in other work trees of the repository, with each one's workspace."""
+        """Take out what lies in other work trees of the repository or in repositories within it,
+        with each one's workspace.
+        """
         named = [one for one in subjects if not isinstance(one, AnythingChanged)]
         if not named:
             return ()
@@ -152,7 +155,11 @@ class Reception:
             assert root is not None
             # A work tree may have been removed since it was found.
             with suppress(LiveMemoryError):
-                found.append((await self._workspace(root), its))
+                other = await self._workspace(root)
+                if other.identity == home.identity:  # a submodule may be part of the one around it
+                    subjects += its
+                else:
+                    found.append((other, its))
         return found
 
     async def _workspace(self, cwd: str) -> _Learner:
