@@ -8,8 +8,8 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import click
 
-from live_memory.core.errors import InvalidRequest
 from live_memory.cli.running.environment import settings_in
+from live_memory.core.errors import InvalidRequest
 from live_memory.settings import Configuration, config_file, load
 
 __all__ = ["absolute", "configured", "cwd_option", "json_option", "load_configuration"]
