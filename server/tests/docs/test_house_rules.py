@@ -1,6 +1,7 @@
 """The sizes of style.md hold: a limit that is passed means a missing name, never an exemption."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "live_memory"
 MODULES = sorted(PACKAGE.rglob("*.py"))
+REPOSITORY = PACKAGE.parents[1]
 NAMELESS = {"utils", "helpers", "common", "misc", "manager", "base"}
 
 
@@ -38,3 +40,12 @@ def test_blind_excepts_stand_only_where_something_must_stay_alive() -> None:
     """style.md section 7 names two: the per-workspace loop and the hook script."""
     blind = [m for m in MODULES if "BLE001" in m.read_text(encoding="utf-8")]
     assert [m.name for m in blind] == ["hub.py"]
+
+
+def test_no_text_holds_the_marks_of_an_unfinished_merge() -> None:
+    """They stood once in the instructions that every client gets."""
+    folders = ("server", "hooks", "bin", "commands", "skills", "docs", "deploy", "benchmark")
+    texts = [p for folder in folders for p in (REPOSITORY / folder).rglob("*") if p.is_file()]
+    texts += REPOSITORY.glob("*.md")
+    mark = re.compile(rb"^(<{7}|>{7}) ", re.MULTILINE)
+    assert [p for p in texts if mark.search(p.read_bytes())] == []
