@@ -1,22 +1,35 @@
 """Keeps a bounded number of protocol sessions: a new one takes the place of the longest at rest.
 
 Clients are killed, and never say that they left: without this, a crowd of them that is gone keeps
-the next one out until its sessions run out. It knows sessions by a header only.
+the next one out until its sessions run out. Others live longer than their session, which a restart
+or a rest has ended, and never begin another: what they name is opened again for them. It knows
+sessions by a header only.
 """
 
+import json
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import anyio
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from live_memory import __version__
+
 __all__ = ["Sessions"]
 
-_HOST, _SESSION = b"host", b"mcp-session-id"
+_HOST, _SESSION, _VERSION = b"host", b"mcp-session-id", b"mcp-protocol-version"
 # Said by requests of the newer protocol, which stand alone.
 _METHOD = b"mcp-method"
+# What the protocol assumes of who says none.
+_FIRST_VERSION = b"2025-03-26"
+# Ours have 32 characters; a longer name is nobody's.
+_LONGEST_NAME = 128
+_JSON = (
+    (b"content-type", b"application/json"),
+    (b"accept", b"application/json, text/event-stream"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,26 +49,103 @@ class Sessions:
         # From the longest at rest to the last used. One that ended unheard is soon at the front.
         self._known: OrderedDict[bytes, _Use] = OrderedDict()
         self._opening: set[object] = set()
+        # The session that stands for one that is gone, by the name of that; both are bounded alike.
+        self._instead: dict[bytes, bytes] = {}
+        self._reopening = anyio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request; one that may open a session has room made for it first."""
         headers = dict(scope["headers"])
         named = headers.get(_SESSION)
-        known = None if named is None else self._known.get(named)
-        if named is not None and known is not None:
-            is_call = scope["method"] == "POST"
-            with _under_way(known.calls if is_call else known.streams):
-                await self._app(scope, receive, send)
-            if scope["method"] == "DELETE":
-                self._known.pop(named, None)
-            elif named in self._known:
-                self._known.move_to_end(named)
-        elif named is None and _METHOD not in headers:
+        if named is not None:
+            await self._serve_named(named, headers, scope, receive, send)
+        elif _METHOD not in headers:
             with _under_way(self._opening):
                 await self._make_room(headers.get(_HOST, b""))
                 await self._app(scope, receive, self._noting(send))
         else:
             await self._app(scope, receive, send)
+
+    async def _serve_named(
+        self, named: bytes, headers: dict[bytes, bytes], scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Serve a request of a session; one of a session that is gone, in another."""
+        current = self._instead.get(named, named)
+        if scope["method"] == "DELETE" or len(named) > _LONGEST_NAME:
+            await self._serve(current, scope, receive, send)
+            return
+        kept = _Kept(receive)
+        if await self._is_served(current, scope, kept, send):
+            return
+        async with self._reopening:
+            if self._instead.get(named, named) == current:  # else another request was quicker
+                self._forget(current)
+                opened = await self._open(headers)
+                if opened is not None:
+                    self._instead[named] = opened
+        kept.rewind()
+        await self._serve(self._instead.get(named, named), scope, kept, send)
+
+    async def _is_served(self, named: bytes, scope: Scope, receive: Receive, send: Send) -> bool:
+        """Serve a request unless its session is gone: then nothing is sent."""
+        is_gone = False
+
+        async def unless_gone(message: Message) -> None:
+            nonlocal is_gone
+            is_gone |= message["type"] == "http.response.start" and message["status"] == 404
+            if not is_gone:
+                await send(message)
+
+        await self._serve(named, scope, receive, unless_gone)
+        return not is_gone
+
+    async def _serve(self, named: bytes, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = [(name, named if name == _SESSION else value) for name, value in scope["headers"]]
+        scope = {**scope, "headers": headers}
+        use = self._known.get(named)
+        if use is None:
+            await self._app(scope, receive, send)
+            return
+        with _under_way(use.calls if scope["method"] == "POST" else use.streams):
+            await self._app(scope, receive, send)
+        if scope["method"] == "DELETE":
+            self._forget(named)
+        elif named in self._known:
+            self._known.move_to_end(named)
+
+    def _forget(self, named: bytes) -> None:
+        self._known.pop(named, None)
+        self._instead = {old: new for old, new in self._instead.items() if new != named}
+
+    async def _open(self, headers: dict[bytes, bytes]) -> bytes | None:
+        """Open a session as a client of this version does; nothing where there is no room."""
+        version = headers.get(_VERSION, _FIRST_VERSION)
+        who = {"name": "opened-again", "version": __version__}
+        began = {
+            "protocolVersion": version.decode("latin-1"),
+            "capabilities": {},
+            "clientInfo": who,
+        }
+        hello = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": began}
+        ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+        known = [(_HOST, headers.get(_HOST, b"")), (_VERSION, version), *_JSON]
+        opened: list[bytes] = []
+
+        async def hear(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] < 400:
+                opened.append(dict(message["headers"]).get(_SESSION, b""))
+
+        # A client that goes away meanwhile must not leave half of this.
+        with anyio.CancelScope(shield=True):
+            with _under_way(self._opening):
+                await self._make_room(known[0][1])
+                await self._app(_request("POST", known), _body(hello), self._noting(hear))
+            if not opened or not opened[0]:
+                return None
+            await self._app(
+                _request("POST", [*known, (_SESSION, opened[0])]), _body(ready), _to_nobody
+            )
+        return opened[0]
 
     def _noting(self, send: Send) -> Send:
         async def noted(message: Message) -> None:
@@ -72,7 +162,7 @@ class Sessions:
             resting = self._longest_at_rest()
             if resting is None:
                 return
-            del self._known[resting]
+            self._forget(resting)
             await self._end(resting, host)
 
     def _longest_at_rest(self) -> bytes | None:
@@ -83,20 +173,59 @@ class Sessions:
 
     async def _end(self, name: bytes, host: bytes) -> None:
         """End a session the way its client would."""
-        scope: Scope = {
-            "type": "http",
-            "http_version": "1.1",
-            "method": "DELETE",
-            "scheme": "http",
-            "path": "/mcp",
-            "raw_path": b"/mcp",
-            "root_path": "",
-            "query_string": b"",
-            "headers": [(_HOST, host), (_SESSION, name)],
-        }
+        scope = _request("DELETE", [(_HOST, host), (_SESSION, name)])
         # A client that goes away while it comes in must not leave half of this.
         with anyio.CancelScope(shield=True):
             await self._app(scope, _no_body, _to_nobody)
+
+
+class _Kept:
+    """A request's messages, the first of which can be had once more: all of its body, as the door
+    gives it."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._first: Message | None = None
+        self._is_told = False
+
+    def rewind(self) -> None:
+        """Begin again."""
+        self._is_told = False
+
+    async def __call__(self) -> Message:
+        if self._is_told:
+            return await self._receive()
+        self._first = self._first or await self._receive()
+        self._is_told = True
+        return self._first
+
+
+def _request(method: str, headers: list[tuple[bytes, bytes]]) -> Scope:
+    return {
+        "type": "http",
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": "/mcp",
+        "raw_path": b"/mcp",
+        "root_path": "",
+        "query_string": b"",
+        "headers": headers,
+    }
+
+
+def _body(message: Mapping[str, object]) -> Receive:
+    """A client that says this and then waits."""
+    is_said = False
+
+    async def receive() -> Message:
+        nonlocal is_said
+        if is_said:
+            await anyio.sleep_forever()
+        is_said = True
+        return {"type": "http.request", "body": json.dumps(message).encode(), "more_body": False}
+
+    return receive
 
 
 @contextmanager

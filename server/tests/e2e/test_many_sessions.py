@@ -104,8 +104,12 @@ class _Client:
         return name
 
     def lives(self, session: str) -> bool:
-        """Whether the server still knows a session."""
-        return self._post("ping", {}, session=session)[0] == 200
+        """Whether the server knew a session until now; a call would open it again."""
+        headers = self.server.authorization | {"Mcp-Session-Id": session}
+        self.connection.request("DELETE", "/mcp", headers=headers)
+        reply = self.connection.getresponse()
+        reply.read()
+        return reply.status == 200
 
     def ask(self, session: str, project: Path) -> str:
         """The answer to a question that takes long."""

@@ -206,11 +206,26 @@ def test_two_tokens_are_none(server: RunningServer, method: str, path: str) -> N
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/health/", "//health", "/HEALTH", "/v1", "/nothing", "/mcp/", "/.well-known/x"]
+    "path", ["/", "/health/", "//health", "/HEALTH", "/v1", "/nothing", "/mcp//", "/.well-known/x"]
 )
 def test_a_path_that_is_no_route_is_behind_the_door_too(server: RunningServer, path: str) -> None:
     assert status_of(knock(server, "GET", path, ours(server))) == 401
     assert status_of(knock(server, "GET", path, ours(server), bearer(server))) == 404
+
+
+def test_the_protocol_s_door_has_a_name_with_a_slash_too(server: RunningServer) -> None:
+    """N33: and both are behind the same guard."""
+    hello = (
+        b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",'
+        b'"capabilities":{},"clientInfo":{"name":"x","version":"1"}}}'
+    )
+    accept = "Accept: application/json, text/event-stream"
+    for path in ("/mcp", "/mcp/"):
+        refused = knock(server, "POST", path, ours(server), JSON, accept, body=hello)
+        assert status_of(refused) == 401
+        reply = knock(server, "POST", path, ours(server), bearer(server), JSON, accept, body=hello)
+        assert status_of(reply) == 200
+        assert b"live-memory" in reply
 
 
 def test_a_request_for_another_server_is_refused(server: RunningServer) -> None:

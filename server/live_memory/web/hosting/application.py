@@ -63,7 +63,8 @@ class Application:
             reload=reload,
             reception=reception,
         )
-        self.routes = [*ours.table(), Route("/mcp", self._mcp)]
+        # Clients of MCP are configured by hand, with and without the slash.
+        self.routes = [*ours.table(), Route("/mcp", self._mcp), Route("/mcp/", self._mcp)]
         # `/stats/` is no other name of `/stats`, and a redirect would name the host back.
         self.asgi: ASGIApp = Router(self.routes, redirect_slashes=False)
 
