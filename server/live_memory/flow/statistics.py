@@ -37,6 +37,7 @@ class WorkspaceStats:
     cost_usd: float
     dropped_events: int
     hook_events: int
+    hook_events_not_understood: int
     last_hook_at: Instant | None
     listing: Listing | None
     indexed_files: int
@@ -67,6 +68,7 @@ def statistics(memory: Workspace) -> WorkspaceStats:
         cost_usd=sum(q.answer.cost_usd or 0.0 for q in asked),
         dropped_events=memory.ingestor.dropped,
         hook_events=memory.ingestor.heard,
+        hook_events_not_understood=memory.ingestor.not_understood,
         last_hook_at=memory.ingestor.last_event_at,
         listing=memory.indexer.shelf.listed,
         indexed_files=state.files - state.waiting,

@@ -22,6 +22,7 @@ from live_memory.core.hosts.events import (
     SessionEnded,
     Touch,
 )
+from live_memory.core.hosts.notices import notices_of
 from live_memory.ports import HostDialect
 
 _PAYLOADS = Path(__file__).parents[1] / "hosts/payloads"
@@ -148,3 +149,44 @@ def test_a_command_that_was_interrupted_showed_nothing_for_sure() -> None:
     payload["tool_response"] = {"stdout": "", "interrupted": True}
     (event,) = ClaudeCode().parse(payload).events
     assert event == CommandRan("sed -n '2,4p' a.py", _APP, ending=Ending.INTERRUPTED)
+
+
+def _tool(name: str, **given: object) -> dict[str, object]:
+    return {"hook_event_name": "PostToolUse", "cwd": _APP, "tool_name": name, "tool_input": given}
+
+
+def test_several_edits_at_once_are_an_edit() -> None:
+    """N36."""
+    report = ClaudeCode().parse(_tool("MultiEdit", file_path=f"{_APP}/a.py", edits=[]))
+    assert report.events == (FileEdited(f"{_APP}/a.py"),)
+    assert report.is_understood
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        _tool("PowerShell", command="Set-Content a.py 'x'"),
+        _tool("PowerShell", command="cat a.py"),
+        _tool("PowerShell"),
+        _tool("ApplyPatch", file_path=f"{_APP}/a.py"),
+        _tool("mcp__files__write", path=f"{_APP}/a.py"),
+        _tool("Rename"),
+        _tool("Read"),
+        {"hook_event_name": "ToolDone", "cwd": _APP},
+    ],
+)
+def test_what_is_not_understood_shows_nothing_and_is_told(payload: dict[str, object]) -> None:
+    """N36: and what it names, or anything, may have changed."""
+    report = ClaudeCode().parse(payload)
+    assert not report.is_understood
+    looked = [subject for event in report.events for subject in notices_of(event)]
+    assert all(not getattr(one, "views", ()) for one in looked)
+    given = payload.get("tool_input") or {}
+    assert isinstance(given, dict)
+    assert bool(looked) == bool(given)
+
+
+@each_payload
+def test_every_event_that_the_host_is_known_to_send_is_understood(file: Path) -> None:
+    report = DIALECTS[file.parent.name].parse(_payload(file))
+    assert report.is_understood or not report.events

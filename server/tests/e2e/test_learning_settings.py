@@ -110,3 +110,18 @@ def test_the_command_line_writes_globs_shows_them_and_refuses_bad_ones(tmp_path:
     served = run(tmp_path, "serve", LIVE_MEMORY_IGNORE="[")
     assert served.returncode == 2
     assert "ignore" in served.stderr
+
+
+def test_events_that_are_not_understood_are_counted(project: Path, tmp_path: Path) -> None:
+    """N36."""
+    with running_server(tmp_path / "server") as server:
+        notify(
+            server,
+            project,
+            tool(project, "MultiEdit", file_path=f"{project}/a.py"),
+            tool(project, "PowerShell", command="Get-Content a.py"),
+            tool(project, "Rename", path=f"{project}/a.py"),
+        )
+        wait_for(server, project, "known_files", 1)
+        assert figure(server, project, "hook_events") == 3
+        assert figure(server, project, "hook_events_not_understood") == 2

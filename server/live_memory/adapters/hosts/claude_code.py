@@ -27,6 +27,8 @@ __all__ = ["ClaudeCode"]
 Fields = Mapping[str, object]
 
 _TOUCHES = {"add": Touch.ADDED, "change": Touch.CHANGED, "unlink": Touch.REMOVED}
+# The tools whose doings we can tell.
+_TOOLS = frozenset({"Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "Bash"})
 # A hunk of an edit: more of them are a rewrite.
 _MOST_REGIONS = 32
 
@@ -39,7 +41,11 @@ class ClaudeCode:
         # Its records quote us, and large outputs of tools lie beside them (cases C29).
         transcript = _path(payload, "transcript_path") or ""
         records = transcript.rpartition("/")[0] or None
-        return HostReport(_text(payload, "cwd"), tuple(_events(payload)), records)
+        events = tuple(_events(payload))
+        is_understood = bool(events) or payload.get("hook_event_name") == "PostToolUseFailure"
+        if payload.get("hook_event_name") == "PostToolUse":
+            is_understood = is_understood and _text(payload, "tool_name") in _TOOLS
+        return HostReport(_text(payload, "cwd"), events, records, is_understood)
 
 
 def _events(payload: Fields) -> Iterator[HostEvent]:
@@ -47,7 +53,7 @@ def _events(payload: Fields) -> Iterator[HostEvent]:
     match payload.get("hook_event_name"):
         case "PostToolUse":
             yield from _tool_events(payload)
-        case "PostToolUseFailure" if payload.get("tool_name") == "Bash":
+        case "PostToolUseFailure" if payload.get("tool_name") in ("Bash", "PowerShell"):
             # It may have shown and changed files before; other tools that fail did nothing.
             yield from _tool_events(payload)
         case "FileChanged":
@@ -71,7 +77,7 @@ def _tool_events(payload: Fields) -> Iterator[HostEvent]:
             yield FileViewed(path, () if cut is None else (cut,))
         case "Write" if path:
             yield FileWritten(path)
-        case "Edit" if path:
+        case "Edit" | "MultiEdit" if path:
             yield FileEdited(path, tuple(_regions(response)))
         case "NotebookEdit":
             notebook = _path(given, "notebook_path")
@@ -82,7 +88,20 @@ def _tool_events(payload: Fields) -> Iterator[HostEvent]:
             if command and cwd:
                 yield CommandRan(command, cwd, _ending(payload, response))
         case _:
-            pass
+            yield from _of_other_tool(payload, given)
+
+
+def _of_other_tool(payload: Fields, given: Fields) -> Iterator[HostEvent]:
+    """What may have changed by a tool whose doings we cannot tell."""
+    command, cwd = _text(given, "command"), _path(payload, "cwd")
+    if payload.get("tool_name") == "PowerShell" and command and cwd:
+        # Another language: what it showed is not told, and it may have changed anything.
+        yield CommandRan(f"powershell {command}", cwd, Ending.INTERRUPTED)
+        return
+    paths = (_path(given, name) for name in ("file_path", "notebook_path", "path"))
+    named = next(filter(None, paths), None)
+    if named and payload.get("tool_name") not in ("Grep", "Glob"):
+        yield FileTouched(named, Touch.CHANGED)
 
 
 def _ending(payload: Fields, response: Fields) -> Ending:

@@ -123,9 +123,11 @@ HostEvent = (
 class HostReport:
     """One payload: the folder it names, if it does, and what happened.
 
-    `records` is the folder in which the host keeps what was said in its sessions.
+    `records` is the folder in which the host keeps what was said in its sessions. What is not
+    understood may have done more than its events tell.
     """
 
     cwd: str | None
     events: tuple[HostEvent, ...] = ()
     records: str | None = None
+    is_understood: bool = True

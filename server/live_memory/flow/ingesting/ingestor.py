@@ -76,7 +76,7 @@ class Ingestor:
             identity.root, sandbox=sandbox, listed=lambda: indexer.signatures, redactor=redactor
         )
         self.is_closed = False
-        self.dropped = self.heard = 0
+        self.dropped = self.heard = self.not_understood = 0
         self.last_event_at: Instant | None = None
 
     def offer(self, subjects: Sequence[Subject], *, events: int = 1) -> None:

@@ -106,7 +106,7 @@ class Reception:
 
     async def _take(self, payloads: Sequence[Payload], *, project: str | None) -> None:
         subjects: dict[str, list[Subject]] = {}
-        events = Counter[str]()
+        events, not_understood = Counter[str](), Counter[str]()
         for payload in payloads:
             report = self._dialect.parse(payload)
             cwd = project or report.cwd
@@ -114,11 +114,14 @@ class Reception:
                 raise InvalidRequest("no folder: send X-Live-Memory-Project, or a payload's 'cwd'")
             found = subjects.setdefault(cwd, [])
             events[cwd] += 1
+            not_understood[cwd] += not report.is_understood
             private = (*self._private, *([report.records] if report.records else ()))
             for event in report.events:
                 found += (one for one in notices_of(event) if not _is_in(private, one))
         # Every workspace is found before any is told.
         homes = {cwd: await self._workspace(cwd) for cwd in subjects}
+        for cwd, count in not_understood.items():
+            homes[cwd].ingestor.not_understood += count
         elsewhere = [
             pair for cwd in subjects for pair in await self._taken_out(subjects[cwd], homes[cwd])
         ]
