@@ -70,6 +70,22 @@ def test_a_session_decides_nothing_for_the_server_of_all_projects(shell: Shell, 
     assert "canary" not in tried.out
 
 
+def test_nor_does_one_decide_for_a_server_that_its_agent_runs_by_hand(shell: Shell) -> None:
+    """Its working folder is not the one that it was started in, and its data folder is."""
+    url = {"LIVE_MEMORY_BASE_URL": "http://127.0.0.1:9/v1", "LIVE_MEMORY_USE_OAUTH": "no"}
+    environ = {**_SET, **url, **_KEYS, "CLAUDECODE": "1", "LIVE_MEMORY_DATA_DIR": "data"}
+    with shell.begin("serve", "--port", str(shell.port), environ=environ) as server:
+        try:
+            while shell.run("status").code:
+                assert server.poll() is None
+            tried = shell.run("config", "test", "--json")
+            assert Path(f"/proc/{server.pid}/cwd").readlink() == Path("/")
+        finally:
+            server.terminate()
+            server.communicate(timeout=30)
+    assert tried.json["model"] is None, tried
+
+
 def test_a_person_s_own_shell_decides(shell: Shell) -> None:
     """The README's way to give a key."""
     here = {"LIVE_MEMORY_BASE_URL": "http://127.0.0.1:9/v1", "LIVE_MEMORY_USE_OAUTH": "no"}
