@@ -285,7 +285,7 @@ def _check_owner(file: Path, state: os.stat_result) -> None:
             f"{file} belongs to another user, so it is not obeyed: remove it, or make it yours "
             f"(sudo chown {os.geteuid()} '{file}')"
         )
-    if state.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    if stat.S_ISREG(state.st_mode) and state.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise InvalidRequest(
             f"{file} can be written by others ({stat.S_IMODE(state.st_mode):o}), so it is not "
             f"obeyed: look through it, then chmod 600 '{file}'"

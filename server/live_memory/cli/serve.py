@@ -19,7 +19,7 @@ import click
 
 from live_memory import __version__
 from live_memory.cli.reaching.lock import FileLock, holder
-from live_memory.cli.running.environment import is_of_a_session, lasting
+from live_memory.cli.running.environment import is_of_a_session, lasting, settings_in
 from live_memory.cli.running.heap import keep_together
 from live_memory.cli.running.mode import Mode
 from live_memory.core.errors import InvalidRequest
@@ -65,15 +65,15 @@ def command(*, print_limits: bool, mode: str, **flags: object) -> None:
         }
         click.echo(json.dumps(limits, indent=2))
         return
-    # A folder that is named from here stays the same from there.
-    data_dir = flags["data_dir"] or os.environ.get("LIVE_MEMORY_DATA_DIR")
-    flags["data_dir"] = Path(str(data_dir)).absolute() if data_dir else None
-    if is_of_a_session(os.environ):
-        kept = lasting(os.environ)
-        os.environ.clear()
-        os.environ.update(kept)
-    os.chdir("/")
     try:
+        # A folder that is named from here stays the same from there.
+        named = load(flags, settings_in(os.environ), config_file()).settings.data_dir
+        flags["data_dir"] = named.absolute()
+        if is_of_a_session(os.environ):
+            kept = lasting(os.environ)
+            os.environ.clear()
+            os.environ.update(kept)
+        os.chdir("/")
         sys.exit(serve(lambda: load(flags, os.environ, config_file()), mode=Mode(mode)))
     except InvalidRequest as problem:
         _say(str(problem))

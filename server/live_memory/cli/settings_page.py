@@ -16,6 +16,8 @@ def page() -> str:
 Flags win over the environment, the environment over the config file, the file over the defaults.
 In the environment a setting is called `{PREFIX}` and its name in capitals: `{PREFIX}PORT`.
 The file is `config.toml` in the user's config folder for `live-memory`.
+Where others can write it, it is not obeyed.
+What a session of the host starts or runs reads the file alone: a project may set its environment.
 `live-memory config show` prints each value with its source.
 Nothing in a repository can change a setting.
 

@@ -22,7 +22,7 @@ _DEPLOY = Path(__file__).parents[3] / "deploy"
 _YOURS = Path("/home/you/.local/share/live-memory")
 _SAMPLE = Service(
     command=(
-        *("/home/you/.local/share/uv/tools/live-memory/bin/python", "-P", "-m", "live_memory"),
+        *("/home/you/.local/share/uv/tools/live-memory/bin/python", "-I", "-m", "live_memory"),
         *("serve", "--mode=service", f"--data-dir={_YOURS}"),
     ),
     data_dir=_YOURS,
@@ -210,12 +210,7 @@ def _as_systemd(unit: Path, environment: Path, *, notify: Path) -> "subprocess.P
         words,
         cwd=folder.replace("%%", "%"),
         env={name: shlex.split(value)[0] for name, value in environ.items()}
-        | {"NOTIFY_SOCKET": str(notify), "HOME": str(unit.parents[3] / "home")}
-        | _where_this_package_is(),
+        | {"NOTIFY_SOCKET": str(notify), "HOME": str(unit.parents[3] / "home")},
         stdin=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-
-
-def _where_this_package_is() -> dict[str, str]:
-    return {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}

@@ -202,6 +202,21 @@ def test_what_a_server_left_behind_does_not_vouch_for_a_silent_stranger(
         (session.data_dir / "server.json").unlink()
 
 
+@pytest.mark.parametrize(
+    "dead",
+    ["#!/nowhere/python3\n", "#!/bin/sh\necho 'No module named encodings' >&2\nexit 1\n"],
+    ids=["gone", "broken"],
+)
+def test_an_interpreter_that_does_not_run_hides_no_other(session: Session, dead: str) -> None:
+    """N04: what the checkout's environment was made with was upgraded away."""
+    python = session.folder / "plugin/.venv/bin/python3"
+    python.parent.mkdir(parents=True)
+    python.write_text(dead)
+    python.chmod(0o755)
+    assert session.wake() == {}
+    assert session.is_served()
+
+
 def test_a_server_that_cannot_start_is_told_in_one_line(session: Session) -> None:
     session.data_dir.write_text("a file where the data folder must be")
     said = refusal(session.wake())
