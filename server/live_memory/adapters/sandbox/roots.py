@@ -63,7 +63,8 @@ _CREDENTIALS = frozenset(
         """
         .ssh .aws .gnupg .kube .azure .gcloud .docker .oci .aliyun .minikube .password-store .pki
         .mozilla .thunderbird .bitcoin .ethereum .electrum .netrc.d .cert .1password .bitwarden
-        .terraform.d .vault .credentials .secrets .dropbox .filezilla .irssi .weechat .purple keychains keyrings
+        .terraform.d .vault .credentials .secrets .dropbox .filezilla
+        .irssi .weechat .purple keychains keyrings
         """
     )
 )

@@ -47,13 +47,8 @@ secrets.py Secret.java credentials_test.rs key.py keys.go monkey token.ts netrc.
 docker/config.json package.json main.tf variables.tf README.md Makefile .gitignore
 .github/workflows/ci.yml aws/client.py lock.py locks/file.c block.js admin.js min.js map.ts
 50-aws-credentials.toml settings.xml src/settings.json wp-config-sample.php hosts.yml man/x.1
-<<<<<<< HEAD
 .yarnrc.yml gradle.properties sourcemap.js prod.tfvars.example secrets.example.yaml.tpl
 .gitattributes logo.svg
-=======
-.yarnrc.yml gradle.properties
-sourcemap.js prod.tfvars.example secrets.example.yaml.tpl .gitattributes logo.svg
->>>>>>> ca08316 (sandbox: search redacted text, and refuse folders of credentials)
 """
 
 _GENERATED = """
