@@ -99,8 +99,8 @@ class Sandbox(Protocol):
     async def search(self, pattern: TextPattern) -> Matches:
         """Find lines in text files that `list` gives, or in the one file that `under` names.
 
-        Names that are never read (`refusal_of_name`) are left out. Lines come as they are, cut
-        at 500 characters: redacting them is the caller's part.
+        Names that are never read (`refusal_of_name`) are left out. What is matched, and cut
+        at 500 characters, is the redacted text of the whole file.
 
         Raises:
             InvalidRequest: the expression or glob is malformed, or takes too long to match.

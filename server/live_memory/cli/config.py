@@ -15,6 +15,7 @@ from live_memory.cli.options import configured, json_option, load_configuration
 from live_memory.cli.reaching.connection import post
 from live_memory.cli.reaching.finding import find
 from live_memory.core.errors import InvalidRequest
+from live_memory.core.reading.redaction import DEFAULT
 from live_memory.settings import RELOADABLE, Configuration, Settings, config_file, load
 
 __all__ = ["config"]
@@ -33,7 +34,8 @@ def config(ctx: click.Context) -> None:
 @configured
 def show(configuration: Configuration, *, as_json: bool = False) -> None:
     """Print each setting with its value and where it was set; never a secret."""
-    values = configuration.settings.model_dump(mode="json")
+    dumped = configuration.settings.model_dump(mode="json")
+    values = {name: _shown(name, value) for name, value in dumped.items()}
     if as_json:
         settings = {
             name: {"value": value, "source": configuration.sources[name]}
@@ -46,6 +48,23 @@ def show(configuration: Configuration, *, as_json: bool = False) -> None:
         shown = "-" if value in (None, {}, []) else value
         click.echo(f"{name:<{width}}  {shown}  ({configuration.sources[name]})")
     click.echo(f"\nThe file is {config_file()}.")
+
+
+# What an added field is called may say nothing of what it holds.
+_PLAIN = (bool, int, float, type(None))
+
+
+def _shown(name: str, value: object) -> object:
+    """A setting without secrets: an address without its user, added fields by their names."""
+    if name == "base_url" and isinstance(value, str):
+        scheme, joint, rest = value.partition("://")
+        place, slash, path = (rest if joint else value).partition("/")
+        path = path.partition("?")[0]
+        bare = f"{'***@' * ('@' in place)}{place.rpartition('@')[2]}{slash}{path}"
+        return DEFAULT.redact(f"{scheme}{joint}{bare}" if joint else bare).text.text
+    if name == "openai_extra_body" and isinstance(value, dict):
+        return {key: one if isinstance(one, _PLAIN) else "***" for key, one in value.items()}
+    return DEFAULT.redact(value).text.text if isinstance(value, str) and name == "model" else value
 
 
 @config.command(name="set")

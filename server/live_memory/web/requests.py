@@ -2,8 +2,10 @@
 
 import json
 import math
+import os
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from starlette.requests import Request
 
@@ -85,10 +87,11 @@ def project_of(headers: Mapping[str, str] | None) -> str | None:
 
 
 def folder(cwd: object, project: str | None) -> str:
-    """The one folder that is meant.
+    """The one folder that is meant: the project that the host names, or what `cwd` narrows it to.
 
     Raises:
-        InvalidRequest: there is none, or it is no text that can be a path.
+        InvalidRequest: there is none, it is no text that can be a path, or `cwd`, which a model
+            chooses, lies outside the project.
     """
     chosen = project if cwd is None else cwd
     if chosen is None:
@@ -99,7 +102,19 @@ def folder(cwd: object, project: str | None) -> str:
         raise InvalidRequest("cwd is not a path")
     if not chosen.startswith("/"):
         raise InvalidRequest("cwd must be an absolute path: send the project's folder from '/' on")
+    if cwd is not None and project is not None and not _narrows(chosen, project):
+        raise InvalidRequest("cwd lies outside the project that the client names: leave cwd out")
     return chosen
+
+
+def _narrows(cwd: str, project: str) -> bool:
+    """Whether a folder is the project's own or lies below it, by their real paths.
+
+    A name that is no absolute path is a variable that the host did not fill in: it names nothing.
+    """
+    if not project.startswith("/") or "\0" in project:
+        return True
+    return Path(os.path.realpath(cwd)).is_relative_to(os.path.realpath(project))
 
 
 def fact_of(fields: Mapping[str, object]) -> FactId:

@@ -212,6 +212,7 @@ def _hub(settings: Settings, identity: Identity, *, companion: Companion | None,
         ignore=settings.ignore,
         root_mode=_root_mode(settings),
         excludes=UserExcludes(str(Path.home()), os.environ),
+        redactor=redactor,
     )
     opener = _Opener(
         settings, workspaces=workspaces, store=store, signals=signals, redactor=redactor

@@ -110,3 +110,61 @@ async def test_an_opened_workspace_reads_its_files(workspaces: DiskWorkspaces, w
     ws.rename(ws.parent / "moved")
     with pytest.raises(InvalidRequest):
         await workspaces.open(identity)
+
+
+_PRIVATE = """
+.ssh .aws .kube .kube/cache .docker .gnupg .config/gh .config/gcloud .config/rclone .config .local
+.local/share .cache .claude .mozilla/firefox .password-store .vscode/extensions .SSH
+.local/share/keyrings
+"""
+
+
+@pytest.mark.promise("inside-the-workspace")
+@pytest.mark.parametrize("name", _PRIVATE.split())
+async def test_what_programs_keep_in_a_home_is_no_workspace(
+    workspaces: DiskWorkspaces, home: Path, tmp_path: Path, name: str
+) -> None:
+    """F5: `cwd` is chosen by a model; links, spellings and names below lead to the same."""
+    (home / name / "below").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(home / name)
+    for cwd in (home / name, home / name / "below", tmp_path / "link", f"{home}/ws/../{name}"):
+        (home / "ws").mkdir(exist_ok=True)
+        with pytest.raises(InvalidRequest, match="'cwd' is a"):
+            await workspaces.resolve(str(cwd))
+
+
+@pytest.mark.parametrize("name", [".dotfiles", ".config/nvim", ".emacs.d", ".local/share/chezmoi"])
+async def test_a_repository_among_hidden_folders_is_a_workspace(
+    workspaces: DiskWorkspaces, home: Path, name: str
+) -> None:
+    (home / name).mkdir(parents=True)
+    make_repository(home / name, [("start", {"lua/a.lua": b"1\n"})])
+    assert (await workspaces.resolve(f"{home}/{name}/lua")).root == f"{home}/{name}"
+
+
+@pytest.mark.parametrize("name", [".config", ".ssh", ".password-store", ".config/gh", ".local"])
+async def test_a_repository_makes_no_workspace_of_a_folder_of_credentials(
+    workspaces: DiskWorkspaces, home: Path, name: str
+) -> None:
+    (home / name).mkdir(parents=True)
+    make_repository(home / name, [("start", {"a/b": b"1\n"})])
+    for cwd in (home / name, home / name / "a"):
+        with pytest.raises(InvalidRequest, match="'cwd' is a"):
+            await workspaces.resolve(str(cwd))
+
+
+async def test_a_copy_of_credentials_is_none_either(
+    workspaces: DiskWorkspaces, tmp_path: Path
+) -> None:
+    (tmp_path / "backup/bob/.ssh").mkdir(parents=True)
+    with pytest.raises(InvalidRequest, match="credentials"):
+        await workspaces.resolve(f"{tmp_path}/backup/bob/.ssh")
+
+
+@pytest.mark.parametrize(
+    "cwd", ["/var/log", "/usr/lib", "/usr/share/doc", "/var/spool", "/usr/lib/python3", "/etc/ssl"]
+)
+async def test_a_system_tree_is_no_workspace(workspaces: DiskWorkspaces, cwd: str) -> None:
+    if Path(cwd).is_dir():
+        with pytest.raises(InvalidRequest, match="'cwd' is a system"):
+            await workspaces.resolve(cwd)

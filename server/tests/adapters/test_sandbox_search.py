@@ -40,6 +40,36 @@ async def test_many_matches_and_a_huge_line_stay_within_bounds(tmp_path: Path, w
     assert found.matches[0].path.text == "0000.txt"
 
 
+_KEY = "\n".join("".join(map(chr, range(65 + n, 91))) + "b7" * 15 for n in range(3))
+_PEM = f"-----BEGIN PRIVATE KEY-----\n{_KEY}\n-----END PRIVATE KEY-----\n"
+_TOKEN = "gh" + "p_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+
+
+@pytest.mark.promise("no-secrets")
+@pytest.mark.parametrize("way", DISK_WAYS)
+async def test_no_search_shows_or_tells_a_secret(tmp_path: Path, way: Way) -> None:
+    """F2: not by its lines, not by a cut excerpt, not by whether there is a match."""
+    (tmp_path / "a.txt").write_text(f"before\n{_PEM}after\n")
+    (tmp_path / "b.txt").write_text(f"{'x ' * 240}{_TOKEN} end\n")
+    (tmp_path / "c.yml").write_text("password: >-\n  hunter2rabbit9\nother: 1\n")
+    secrets = [
+        _KEY.splitlines()[0],
+        "b7b7b7",
+        _TOKEN[4:12],
+        _TOKEN[:8],
+        "hunter2",
+        "hunter2rabbit9",
+    ]
+    async with opened_on_disk(tmp_path, way) as sandbox:
+        for asked in (*secrets, r"[A-Z]{20}", r"^  h.*9$", "gh.{3,}R8", "P6q7R8 end"):
+            assert not (await sandbox.search(TextPattern(asked, limit=1))).matches, asked
+            assert not (await sandbox.search(TextPattern(asked, limit=1))).is_cut, asked
+        shown = "\n".join(m.text for m in (await sandbox.search(TextPattern("."))).matches)
+        ends = [m.line for m in (await sandbox.search(TextPattern("after|other"))).matches]
+    assert not [secret for secret in secrets if secret in shown]
+    assert ends == [7, 3]
+
+
 async def test_an_ignore_file_of_another_tool_hides_nothing(tmp_path: Path) -> None:
     (tmp_path / ".ignore").write_text("*\n")
     (tmp_path / ".rgignore").write_text("*\n")

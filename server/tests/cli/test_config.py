@@ -67,6 +67,27 @@ def test_a_key_comes_from_standard_input_and_is_never_shown(shell: Shell) -> Non
     assert "sk-secret" not in done.stdout + done.stderr + "".join(s.out + s.err for s in shown)
 
 
+@pytest.mark.promise("no-secrets")
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://bob:CANARY1x@models.example.org/v1",
+        "https://CANARY1x@models.example.org/v1",
+        "https://models.example.org/v1?key=CANARY1x",
+        "https://bob:CANA/RY1@x@models.example.org/v1",
+    ],
+)
+def test_show_prints_no_user_of_an_address_and_no_added_field(shell: Shell, address: str) -> None:
+    """F10, S28."""
+    _file(shell).parent.mkdir(parents=True)
+    extra = '{ api_token = "CANARY2x", user = "CANARY3x", n = { k = "CANARY4x" }, seed = 7 }'
+    _file(shell).write_text(f'base_url = "{address}"\nopenai_extra_body = {extra}\n')
+    for shown in (shell.run("config", "show"), shell.run("config", "show", "--json")):
+        assert "CANA" not in shown.out + shown.err
+        assert "models.example.org" in shown.out
+        assert "seed" in shown.out
+
+
 def test_a_file_that_is_no_toml_is_left_alone(shell: Shell) -> None:
     _file(shell).parent.mkdir(parents=True)
     _file(shell).write_text("port = [")

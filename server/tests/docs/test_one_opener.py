@@ -27,6 +27,7 @@ OWN_FILES = {
     "cli/service": "what a supervisor reads",
     "cli/running/launcher.py": "the server's log",
     "cli/lifecycle.py": "the plugin's files",
+    "web/requests.py": "the real path of a folder that a model names, of which it opens nothing",
     "core/companion/prompt.py": "prompt texts, which are package data",
     "core/compacting/request.py": "a prompt text, which is package data",
     "cli/config.py": "the user's config file",

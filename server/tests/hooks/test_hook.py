@@ -305,6 +305,47 @@ def test_what_is_written_down_holds_names_and_no_text(desk: Desk) -> None:
     assert stat.S_IMODE(mode) == 0o600
 
 
+@pytest.mark.promise("no-secrets")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "curl -su admin:CANARY https://h",
+        "mysql -u root -pCANARY shop",
+        "sshpass -p CANARY ssh h",
+        "redis-cli -a CANARY ping",
+        "PGPASSWORD=CANARY psql",
+        "vault login CANARY",
+        "cat a.py && echo CANARY | docker login --password-stdin",
+        "cat <<EOF\nCANARY\nEOF",
+        "grep -rn glpat-CANARY0123456789abc src",
+        "git push https://CANARY@h/r",
+        "git -c http.extraheader='x: CANARY' fetch",
+        "rg CANARY0123456789abcd",
+        "sed -n 's/x/$CANARY/p' f",
+        "ngrok config add-authtoken CANARY",
+    ],
+)
+def test_a_command_that_may_hold_a_secret_is_not_written_down(desk: Desk, command: str) -> None:
+    """F9: only what shows files is kept, so no list of programs has to be complete."""
+    assert is_silent(desk.run(desk.bash(command)))
+    assert "CANARY" not in (desk.data_dir / "spool.jsonl").read_text()
+    assert len(desk.spooled()) == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sed -n 1,80p src/app.py",
+        "cd src && cat app.py | head -20",
+        "rg -n parse_args lib/",
+        "git log",
+    ],
+)
+def test_a_command_that_shows_files_is_written_down(desk: Desk, command: str) -> None:
+    desk.run(desk.bash(command))
+    assert json.dumps(command)[1:-1] in (desk.data_dir / "spool.jsonl").read_text()
+
+
 def test_the_spool_is_bounded_and_what_it_loses_is_counted(desk: Desk) -> None:
     line = json.dumps({"project": str(desk.project), "payload": desk.read()})
     many = 250_000 // (len(line) + 1)

@@ -129,3 +129,20 @@ def test_a_cleared_workspace_is_empty_and_others_are_not(
     assert use_folder(server, "clear", str(other)).json["cleared"] == 1
     assert use_folder(server, "answers", other).json["answers"] == []
     assert use_folder(server, "answers", project).json["answers"] != []
+
+
+def test_cwd_only_narrows_the_project_that_the_host_names(
+    server: RunningServer, project: Path, tmp_path: Path
+) -> None:
+    """F5: `cwd` is an argument that a model chooses."""
+    other = tmp_path / "other"
+    other.mkdir()
+    (project / "sub").mkdir(exist_ok=True)
+    (project / "away").symlink_to(other)
+    (tmp_path / "spelled").symlink_to(project)
+    named = {"X_Live_Memory_Project": str(project)}
+    for cwd in (project, project / "sub", tmp_path / "spelled", f"{project}/sub/.."):
+        assert use_folder(server, "stats", cwd, **named).status == 200
+    for cwd in (other, tmp_path, project / "away", f"{project}/../other", f"{project}x", "/"):
+        reply = use_folder(server, "stats", cwd, **named)
+        assert (reply.status, "outside the project" in str(reply.json)) == (400, True)

@@ -92,8 +92,10 @@ async def test_the_client_names_the_project_in_a_header(era: Era) -> None:
     async with live() as at, client(at, era, **{"X-Live-Memory-Project": "/there"}) as mcp:
         result = await mcp.call_tool(ASK, {"question": "Where is it?"})
         assert result.is_error is not True
-        await mcp.call_tool(ASK, SOMEWHERE)
-    assert at.hub.folders == ["/there", "/somewhere"]
+        await mcp.call_tool(ASK, {"question": "Where is it?", "cwd": "/there/below"})
+        refused = await mcp.call_tool(ASK, SOMEWHERE)
+    assert at.hub.folders == ["/there", "/there/below"]
+    assert "outside the project" in text_of(refused)
 
 
 @both_eras

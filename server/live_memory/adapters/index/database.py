@@ -15,8 +15,9 @@ from live_memory.core.errors import StoreUnavailable
 
 __all__ = ["Connection", "Damaged", "open_file", "open_memory", "remove"]
 
-# Raised whenever tables, tokens or units change their meaning: an older file is built anew.
-_VERSION = 4
+# Raised whenever tables, tokens or units change their meaning, or redaction knows more: an older
+# file is built anew, and words of a secret that it may hold are gone.
+_VERSION = 5
 _SCHEMA = """
 CREATE TABLE file(
   id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, sha TEXT,

@@ -34,6 +34,7 @@ from live_memory.core.reading.lookup import (
     TextPattern,
 )
 from live_memory.core.reading.observation import FileRead, ListedFile, Skipped, SkipReason
+from live_memory.core.reading.redaction import DEFAULT, Redactor
 from live_memory.core.values import RelPath
 
 __all__ = ["MOST_MATCHES", "MOST_NAMES", "DiskSandbox"]
@@ -59,6 +60,7 @@ class DiskSandbox:
         opening: Opening,
         hiding: Hiding | None = None,
         excludes: UserExcludes | None = None,
+        redactor: Redactor = DEFAULT,
     ) -> None:
         """Open the real path `root`.
 
@@ -71,7 +73,7 @@ class DiskSandbox:
         self._threads = CapacityLimiter(_THREADS)
         programs = _trusted(programs, root)
         self._git = Git(self._root, runner, programs.git, excludes)
-        self._searcher = Searcher(root, runner, programs, read=self._read)
+        self._searcher = Searcher(root, runner, programs, read=self._read, redactor=redactor)
 
     async def is_same_root(self) -> bool:
         """Whether the root is still the folder that was opened."""

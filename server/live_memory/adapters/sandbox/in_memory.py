@@ -12,7 +12,7 @@ from live_memory.adapters.sandbox.git.ignoring import IgnoreRules
 from live_memory.adapters.sandbox.history import bounded, searched_text
 from live_memory.adapters.sandbox.matcher import matching_lines
 from live_memory.adapters.sandbox.opener import is_git_data
-from live_memory.adapters.sandbox.search import searchable, text_of
+from live_memory.adapters.sandbox.search import searchable, texts_of
 from live_memory.core.errors import InvalidRequest, OutsideWorkspace
 from live_memory.core.looking.spotting import Mentions
 from live_memory.core.reading.globs import compile_glob
@@ -31,6 +31,7 @@ from live_memory.core.reading.lookup import (
     TextPattern,
 )
 from live_memory.core.reading.observation import FileRead, ListedFile, Skipped, SkipReason
+from live_memory.core.reading.redaction import DEFAULT
 from live_memory.core.values import ContentHash, RelPath, StatSignature, WorkspaceKey
 from live_memory.ports import Sandbox, WorkspaceIdentity
 
@@ -105,8 +106,7 @@ class InMemorySandbox:
             names = searchable([ListedFile(place, self._signature(place))])
         else:
             names = searchable((await self.list()).files, below=place, is_named=is_named)
-        reads = (self._read(name.text, LARGEST_SEARCHED) for name in names)
-        texts = [text for text in map(text_of, reads) if text is not None]
+        texts = texts_of([self._read(name.text, LARGEST_SEARCHED) for name in names], DEFAULT)
         rows = matching_lines(
             (text.data.decode() for text in texts),
             expression.python,

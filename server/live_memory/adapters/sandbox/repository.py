@@ -80,6 +80,8 @@ def locate(root: str) -> GitData:
     head = small_file(os.path.join(found.own, "HEAD"))
     if head is None or not _HEAD.fullmatch(head):
         raise Refused("git data is refused: HEAD is missing or malformed")
+    if not _is_plain(os.path.join(found.own, "index")):
+        raise Refused("git data is refused: 'index' is a link or a special file")
     problem = found.problem or _problem_of(found.common)
     return GitData(found.own, found.common, head, is_sha256(found.common), problem=problem)
 
@@ -92,7 +94,16 @@ def _problem_of(common: str) -> str | None:
         kind = kind_of(os.path.join(common, folder))
         if kind is None or not stat.S_ISDIR(kind):
             return f"git data is refused: '{folder}' is no folder"
+    for name in ("packed-refs", "shallow"):
+        if not _is_plain(os.path.join(common, name)):
+            return f"git data is refused: '{name}' is a link or a special file"
     return None
+
+
+def _is_plain(path: str) -> bool:
+    """Whether git may open it: no link to another's names, no pipe that it would wait for."""
+    kind = kind_of(path)
+    return kind is None or stat.S_ISREG(kind)
 
 
 class PrivateGitDir:

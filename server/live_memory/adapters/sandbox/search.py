@@ -1,7 +1,8 @@
 """Searching lines: ripgrep, where there is one, names the files worth opening; we decide.
 
 Every file is opened by the one opener and every line is matched by the same child program, with
-or without ripgrep, so both give the same result and a file swapped for a link gives nothing.
+or without ripgrep, so both give the same result and a file swapped for a link gives nothing. What
+is matched is the redacted text of the whole file: a secret cannot be found out by asking for it.
 """
 
 import json
@@ -20,10 +21,11 @@ from live_memory.core.looking.spotting import Mentions
 from live_memory.core.reading.lookup import LARGEST_SEARCHED, Match, Matches
 from live_memory.core.reading.names import SEARCHED, refusal_of_name
 from live_memory.core.reading.observation import FileRead, ListedFile, Skipped
+from live_memory.core.reading.redaction import Redactor
 from live_memory.core.reading.text import decode, lines_of
 from live_memory.core.values import RelPath
 
-__all__ = ["SearchedText", "Searcher", "counted", "searchable", "text_of"]
+__all__ = ["SearchedText", "Searcher", "counted", "searchable", "texts_of"]
 
 # A caller waits at most 5 s for a search (acceptance S24); what is not searched by then is cut.
 _SEARCH_S, _NARROW_S, _MATCH_S = 3.0, 2.0, 2.0
@@ -33,8 +35,8 @@ _MENTIONS_S = 2.5
 _ARGUMENT_BYTES = 512 * 1024
 # Every name once, or some matches in each of many files.
 _MOST_OUTPUT = 8 * _ARGUMENT_BYTES
-# Enough text for the limit in most searches, little enough to hold; a batch takes 0.1 s.
-_BATCH_BYTES, _BATCH_FILES, _READ_AT_ONCE = 8 * 1024 * 1024, 512, 64
+# Enough text for the limit in most searches, little enough to redact: a batch takes 0.2 s.
+_BATCH_BYTES, _BATCH_FILES, _READ_AT_ONCE = 2 * 1024 * 1024, 512, 64
 # A row of the matcher's reply: JSON writes a character in at most 12 bytes.
 _LONGEST_ROW = 12 * matcher.LONGEST_EXCERPT + 64
 
@@ -43,7 +45,7 @@ Read = Callable[[Sequence[str], int], Awaitable[Sequence[FileRead | Skipped]]]
 
 @dataclass(frozen=True, slots=True)
 class SearchedText:
-    """A file's lines, each ended by LF, as UTF-8."""
+    """A file's redacted lines, each ended by LF, as UTF-8."""
 
     path: RelPath
     data: bytes
@@ -70,8 +72,11 @@ def searchable(
 class Searcher:
     """Finds lines in named files of one workspace."""
 
-    def __init__(self, root: str, runner: Runner, programs: Programs, *, read: Read) -> None:
+    def __init__(
+        self, root: str, runner: Runner, programs: Programs, *, read: Read, redactor: Redactor
+    ) -> None:
         self._root, self._runner, self._programs, self._read = root, runner, programs, read
+        self._redactor = redactor
 
     async def search(
         self, names: Sequence[RelPath], expression: Expression, *, limit: int
@@ -179,7 +184,7 @@ class Searcher:
         while waiting and size < _BATCH_BYTES and len(batch) < _BATCH_FILES:
             some = [waiting.pop().text for _ in range(min(_READ_AT_ONCE, len(waiting)))]
             reads = await self._read(some, LARGEST_SEARCHED)
-            texts = [text for text in map(text_of, reads) if text is not None]
+            texts = await to_thread.run_sync(texts_of, reads, self._redactor)
             batch += texts
             size += sum(len(text.data) for text in texts)
         return batch
@@ -212,17 +217,17 @@ class Searcher:
         ]
 
 
-def text_of(read: FileRead | Skipped) -> SearchedText | None:
-    """The lines of a file as the rest of the product counts them, ended by LF."""
-    if isinstance(read, Skipped) or read.is_clipped:
-        return None
-    if refusal_of_name(read.path) not in SEARCHED:
-        return None
-    decoded = decode(read.data)
-    if decoded is None:
-        return None
-    lines = lines_of(decoded.text)
-    return SearchedText(read.path, "\n".join(lines).encode()) if lines else None
+def texts_of(reads: Sequence[FileRead | Skipped], redactor: Redactor) -> list[SearchedText]:
+    """Of what may be searched, the lines as the rest of the product counts and redacts them."""
+    found: list[SearchedText] = []
+    for read in reads:
+        if isinstance(read, Skipped) or read.is_clipped:
+            continue
+        decoded = decode(read.data) if refusal_of_name(read.path) in SEARCHED else None
+        lines = lines_of(redactor.redact(decoded.text).text.text) if decoded else ()
+        if lines:
+            found.append(SearchedText(read.path, "\n".join(lines).encode()))
+    return found
 
 
 def counted(out: bytes, texts: Sequence[str]) -> dict[RelPath, Counter[str]]:

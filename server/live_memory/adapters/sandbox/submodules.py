@@ -16,6 +16,7 @@ from live_memory.core.errors import InvalidRequest, OutsideWorkspace
 from live_memory.core.reading.hiding import Hiding
 from live_memory.core.reading.lookup import Listing
 from live_memory.core.reading.observation import FileRead, ListedFile
+from live_memory.core.reading.redaction import DEFAULT, Redactor
 from live_memory.core.values import RelPath
 
 __all__ = ["SandboxWithSubmodules", "is_submodule"]
@@ -48,6 +49,7 @@ class SandboxWithSubmodules(DiskSandbox):
         opening: Opening,
         hiding: Hiding | None = None,
         excludes: UserExcludes | None = None,
+        redactor: Redactor = DEFAULT,
     ) -> None:
         """Open the real path `root`.
 
@@ -61,9 +63,10 @@ class SandboxWithSubmodules(DiskSandbox):
             opening=opening,
             hiding=hiding,
             excludes=excludes,
+            redactor=redactor,
         )
         self._runner, self._programs, self._opening = runner, programs, opening
-        self._excludes = excludes
+        self._excludes, self._redactor = excludes, redactor
         self._modules: dict[str, SandboxWithSubmodules] = {}
 
     async def list(self) -> Listing:
@@ -115,6 +118,7 @@ class SandboxWithSubmodules(DiskSandbox):
             programs=self._programs,
             opening=self._opening,
             excludes=self._excludes,
+            redactor=self._redactor,
         )
 
     def _names_of_modules(self) -> Iterator[str]:

@@ -94,7 +94,7 @@ class TextPattern:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A line that matched; `text` is cut at 500 characters."""
+    """A redacted line that matched; `text` is its first 500 characters."""
 
     path: RelPath
     line: int

@@ -1,4 +1,4 @@
-"""Whether a repository's object store may be read: all of it must lie in the workspace.
+"""Whether a repository's objects and refs may be read: all of them must lie in the workspace.
 
 Looking at every object takes 3 ms for 2,000 of them, before every question; so a store that was
 found fine stays so while each folder of it is as it was.
@@ -29,13 +29,13 @@ class ObjectStore:
         self._fine: _Look | None = None
 
     def problem(self, common: str) -> str | None:
-        """Why the objects of this git folder are not read: parts of them lie elsewhere."""
+        """Why the history in this git folder is not read: parts of it lie elsewhere."""
         objects, fine = os.path.join(common, "objects"), self._fine
         if fine is not None and objects in fine.folders and fine.still_holds():
             return None
         began_ns = time.clock_gettime_ns(time.CLOCK_REALTIME)
         look = _Look(self._root)
-        problem = look.problem(objects)
+        problem = look.problem(objects) or look.problem_of_refs(os.path.join(common, "refs"))
         self._fine = look if problem is None and look.is_settled(began_ns) else None
         return problem
 
@@ -58,6 +58,23 @@ class _Look:
             return str(problem)
         except OSError:
             return "git history is refused: its object store cannot be read"
+        return None
+
+    def problem_of_refs(self, refs: str) -> str | None:
+        """Why the refs are not read, if so: git follows links and waits for pipes."""
+        waiting = [refs] if kind_of(refs) is not None else []
+        try:
+            while waiting:
+                folder = waiting.pop()
+                self.folders[folder] = _state_of(folder)
+                with os.scandir(folder) as entries:
+                    for entry in entries:
+                        if entry.is_dir(follow_symlinks=False):
+                            waiting.append(entry.path)
+                        elif not entry.is_file(follow_symlinks=False):
+                            return "git history is refused: its refs hold links or special files"
+        except OSError:
+            return "git history is refused: its refs cannot be read"
         return None
 
     def still_holds(self) -> bool:
