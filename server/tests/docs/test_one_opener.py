@@ -16,6 +16,7 @@ OWN_FILES = {
     "adapters/llm/oauth/login_file.py": "the login in the client's own folder, by a person's wish",
     "adapters/hosts/spool.py": "what hooks left in the data folder",
     "adapters/index": "the index in the data folder",
+    "adapters/llm/way_out.py": "certificates that the user's environment names",
     "adapters/telemetry/file.py": "the log, where a person's setting says",
     "adapters/snapshots": "snapshots and journal in the data folder",
     "cli/checks.py": "the system's limits",
