@@ -18,6 +18,7 @@ OWN_FILES = {
     "adapters/index": "the index in the data folder",
     "adapters/llm/way_out.py": "certificates that the user's environment names",
     "adapters/telemetry/file.py": "the log, where a person's setting says",
+    "adapters/telemetry/standard_error.py": "the null device, where there is no standard error",
     "adapters/snapshots": "snapshots and journal in the data folder",
     "cli/checks.py": "the system's limits",
     "cli/checking/listener.py": "what the system says of sockets and processes",
