@@ -7,6 +7,7 @@ LiveMemoryError
 │  ├─ NotAllowed         refused whoever asks
 │  └─ Busy               full; try again after `retry_after_s`
 ├─ Unavailable       the world failed; try again, or a person must act
+│  ├─ Exhausted          no descriptors, memory or processes left: nothing was looked at
 │  ├─ StoreUnavailable   the data folder cannot be read or written
 │  └─ ModelUnavailable   no usable reply from a model
 │     ├─ ModelOverloaded     busy or rate limited; again after `retry_after_s`
@@ -23,11 +24,12 @@ LiveMemoryError
 Bugs are outside the tree, are never caught, and reach the top.
 """
 
-from typing import ClassVar
+import errno
 
 __all__ = [
     "Busy",
     "Corrupt",
+    "Exhausted",
     "InvalidRequest",
     "LiveMemoryError",
     "ModelLacksTools",
@@ -45,7 +47,11 @@ __all__ = [
     "SpendCapped",
     "StoreUnavailable",
     "Unavailable",
+    "refuse_exhausted",
 ]
+
+# What the system says where it has none left of something: it says nothing about what was asked.
+_EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EAGAIN})
 
 
 class LiveMemoryError(Exception):
@@ -80,6 +86,10 @@ class Unavailable(LiveMemoryError):
     """The world failed."""
 
 
+class Exhausted(Unavailable):
+    """The system has no descriptors, memory or processes left, so nothing was looked at."""
+
+
 class StoreUnavailable(Unavailable):
     """The data folder cannot be read or written."""
 
@@ -87,7 +97,7 @@ class StoreUnavailable(Unavailable):
 class ModelUnavailable(Unavailable):
     """No usable reply from a model; `error_class` is the published class of its text."""
 
-    error_class: ClassVar[str] = "provider"
+    error_class: str = "provider"
 
 
 class ModelOverloaded(ModelUnavailable):
@@ -146,3 +156,15 @@ class SnapshotUnreadable(Corrupt):
 
 class SnapshotTooNew(Corrupt):
     """A snapshot was written by a newer version."""
+
+
+def refuse_exhausted(problem: BaseException) -> None:
+    """Go on only where a failure says something about the name that was looked for.
+
+    Raises:
+        Exhausted: it does not.
+    """
+    if isinstance(problem, OSError) and problem.errno in _EXHAUSTED:
+        raise Exhausted(
+            f"This machine could not look ({problem.strerror}): close programs, or try again"
+        ) from problem

@@ -45,6 +45,7 @@ from live_memory.web.drain import Drain
 from live_memory.web.hosting.application import Application
 from live_memory.web.identity import Identity
 from live_memory.wiring.choice import choose, secrets_of
+from live_memory.wiring.handles import room_for_workspaces
 
 if TYPE_CHECKING:
     from live_memory.wiring.models import Models
@@ -224,6 +225,7 @@ def _hub(settings: Settings, identity: Identity, *, companion: Companion | None,
         trees=GitWorktrees(),
         companion=companion,
         warm=WarmKeeping(settings.keep_warm_max_idle_s) if settings.keep_warm else None,
+        most_open=room_for_workspaces(),
     )
 
 

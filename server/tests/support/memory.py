@@ -71,6 +71,7 @@ class House:
     trees: InMemoryWorktrees = field(default_factory=InMemoryWorktrees)
     watcher: Watcher | None = None
     max_context_tokens: int = 48_000
+    most_open: int = 16
 
     @property
     def sandbox(self) -> InMemorySandbox:
@@ -136,6 +137,7 @@ class House:
             trees=self.trees,
             companion=self._companion(),
             warm=self.warm,
+            most_open=self.most_open,
         )
         async with anyio.create_task_group() as tasks:
             await tasks.start(lambda *, task_status: hub.run(task_status=task_status))
