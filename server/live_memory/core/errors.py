@@ -13,8 +13,10 @@ LiveMemoryError
 │     ├─ ModelOverloaded     busy or rate limited; again after `retry_after_s`
 │     ├─ ModelUnreachable    no connection, a cut stream, a server error
 │     │  └─ ModelTimedOut       no usable reply before the deadline
+│     ├─ ModelResting        it failed a moment ago, and is not asked now
 │     ├─ SpendCapped         what may be spent is spent
 │     ├─ ModelRefused        key, quota or name: a person must act
+│     │  └─ RequestRefused      this request alone
 │     ├─ ModelLacksTools     this model takes no tools at this endpoint
 │     └─ PromptTooLong       the prompt does not fit; `limit_tokens` where it was told
 └─ Corrupt           our own data cannot be read: set aside, never overwritten
@@ -35,6 +37,7 @@ __all__ = [
     "ModelLacksTools",
     "ModelOverloaded",
     "ModelRefused",
+    "ModelResting",
     "ModelTimedOut",
     "ModelUnavailable",
     "ModelUnreachable",
@@ -42,6 +45,7 @@ __all__ = [
     "OutsideWorkspace",
     "PromptTooLong",
     "Rejected",
+    "RequestRefused",
     "SnapshotTooNew",
     "SnapshotUnreadable",
     "SpendCapped",
@@ -124,6 +128,18 @@ class ModelRefused(ModelUnavailable):
     """The endpoint will not serve us until a person acts; the text names the setting."""
 
     error_class = "auth"
+
+
+class RequestRefused(ModelRefused):
+    """The endpoint will not have this request; another may be served."""
+
+
+class ModelResting(ModelUnavailable):
+    """The model failed a moment ago and is left alone; of the class of that failure."""
+
+    def __init__(self, message: str, *, error_class: str) -> None:
+        super().__init__(message)
+        self.error_class = error_class
 
 
 class SpendCapped(ModelUnavailable):

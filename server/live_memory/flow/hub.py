@@ -28,6 +28,8 @@ __all__ = ["Hub", "Open"]
 
 # As many as a person works in at a time; more are opened again when they are asked for.
 _MOST_OPEN = 16
+# How often a disk that takes nothing is tried again (S46: whole again within 10 s).
+_KEEP_AGAIN_S = 5.0
 # How long what is no question waits for room for one more.
 _WAIT_S = 15.0
 
@@ -70,11 +72,20 @@ class Hub:
             await tasks.start(lambda *, task_status: self.jobs.run(task_status=task_status))
             if self._warm is not None:
                 tasks.start_soon(keep_warm, self._warm, self.models, self._open.now)
+            tasks.start_soon(self._keep_spend)
             task_status.started()
             try:
                 await anyio.sleep_forever()
             finally:
                 await self.models.swap(None)
+
+    async def _keep_spend(self) -> None:
+        """Try again to write down what models cost, where the disk did not take it."""
+        while True:
+            await anyio.sleep(_KEEP_AGAIN_S)
+            companion = self.models.companion
+            if companion is not None and companion.purse.problem is not None:
+                await companion.purse.keep()
 
     async def ask(
         self, cwd: str, question: Question, *, progress: Progress
@@ -213,7 +224,10 @@ class Hub:
     @property
     def notes(self) -> tuple[str, ...]:
         """What is less than it could be while every answer is as true as ever."""
-        return tuple(sorted({m.watching.note for m in self._open.now() if m.watching.note}))
+        companion = self.models.companion
+        resting = companion.rest.note if companion else None
+        found = {memory.watching.note for memory in self._open.now()} | {resting}
+        return tuple(sorted(note for note in found if note))
 
     async def opened(self, cwd: str, *, wait_s: float = _WAIT_S) -> Workspace:
         """The workspace that `cwd` belongs to, open; who needs it for more than a step uses it.

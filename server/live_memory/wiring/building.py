@@ -36,6 +36,7 @@ from live_memory.flow.hub import Hub
 from live_memory.flow.ingesting.reception import Reception
 from live_memory.flow.models.lending import Companion
 from live_memory.flow.models.metering import Purse
+from live_memory.flow.models.resting import Rest
 from live_memory.flow.surroundings import Surroundings
 from live_memory.flow.turns import Turns
 from live_memory.flow.workspace import Workspace
@@ -152,6 +153,7 @@ class _Companions:
             self._purse,
             _SystemClock(),
             max_context_tokens=settings.max_context_tokens,
+            rest=Rest(clock=_SystemClock()),
         )
 
 

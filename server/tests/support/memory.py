@@ -19,6 +19,7 @@ from live_memory.flow.companion.keep_warm import WarmKeeping
 from live_memory.flow.hub import Hub
 from live_memory.flow.models.lending import Companion
 from live_memory.flow.models.metering import Purse
+from live_memory.flow.models.resting import Rest
 from live_memory.flow.surroundings import Surroundings
 from live_memory.flow.turns import Turns
 from live_memory.flow.workspace import Workspace
@@ -124,7 +125,13 @@ class House:
         if self.model is None:
             return None
         purse = Purse(self.caps, clock=self)
-        return Companion(self.model, purse, self, max_context_tokens=self.max_context_tokens)
+        return Companion(
+            self.model,
+            purse,
+            self,
+            max_context_tokens=self.max_context_tokens,
+            rest=Rest(clock=self),
+        )
 
     @asynccontextmanager
     async def hub(self) -> AsyncIterator[Hub]:
