@@ -27,7 +27,7 @@ from live_memory.ports import SignalSink, SnapshotStore, WorkspaceIdentity, Work
 __all__ = ["Hub", "Open"]
 
 # As many as a person works in at a time; more are opened again when they are asked for.
-_MOST_OPEN = 16
+_MOST_OPEN, _MOST_IN_USE = 16, 256
 # How often a disk that takes nothing is tried again (S46: whole again within 10 s).
 _KEEP_AGAIN_S = 5.0
 # How long what is no question waits for room for one more.
@@ -48,6 +48,7 @@ class Hub:
         companion: Companion | None = None,
         warm: WarmKeeping | None = None,
         most_open: int = _MOST_OPEN,
+        most_in_use: int = _MOST_IN_USE,
     ) -> None:
         self.models = ModelDesk(companion)
         self.jobs = Jobs(self.ask)
@@ -63,6 +64,7 @@ class Hub:
             borrowed=self.models.borrowed,
             closed=self._sharing.closed,
             most=most_open,
+            most_in_use=most_in_use,
         )
 
     async def run(self, *, task_status: TaskStatus[None]) -> None:

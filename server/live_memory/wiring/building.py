@@ -227,7 +227,7 @@ def _hub(settings: Settings, identity: Identity, *, companion: Companion | None,
         trees=GitWorktrees(),
         companion=companion,
         warm=WarmKeeping(settings.keep_warm_max_idle_s) if settings.keep_warm else None,
-        most_open=room_for_workspaces(),
+        most_in_use=room_for_workspaces(),
     )
 
 

@@ -12,7 +12,7 @@ _WANTED = 4_096
 # A workspace holds its root, two connections to its index, a journal and a watcher: nine (Linux).
 # The rest is for the server itself, 128 clients that wait, programs and the processes that parse.
 _EACH, _OTHERS = 10, 160
-_LEAST, _MOST = 4, 16
+_LEAST, _MOST = 4, 256
 
 
 def raise_limit() -> None:
@@ -27,7 +27,7 @@ def raise_limit() -> None:
 
 
 def room_for_workspaces() -> int:
-    """How many workspaces may be open at a time."""
+    """How many workspaces may be in use at a time."""
     with suppress(ImportError, OSError):
         import resource  # noqa: PLC0415 - not on every system
 

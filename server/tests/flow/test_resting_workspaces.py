@@ -1,6 +1,7 @@
 """Workspaces at rest make room for others, and nobody who asks them again can tell."""
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 
 import anyio
 import pytest
@@ -42,6 +43,7 @@ async def test_the_one_that_rests_longest_is_closed_and_is_as_it_was_when_asked_
 
 async def test_one_in_use_is_never_closed_and_who_needs_room_waits_for_it() -> None:
     house = _house(most_open=1)
+    house.most_in_use = 1
     async with house.hub() as hub, anyio.create_task_group() as tasks:
         memory = await hub.opened("/r0")
         with memory.in_use():
@@ -52,6 +54,18 @@ async def test_one_in_use_is_never_closed_and_who_needs_room_waits_for_it() -> N
             assert not memory.is_closing
         assert (await hub.stats("/r1")).workspace.root == "/r1"
         assert memory.is_closing
+
+
+async def test_more_than_may_rest_are_in_use_where_there_is_room() -> None:
+    house = _house()
+    async with house.hub() as hub:
+        with ExitStack() as held:
+            for root in ROOTS:
+                held.enter_context((await hub.opened(root, wait_s=0.1)).in_use())
+            assert house.opened == len(ROOTS)
+        await hub.clear("/r5")
+        await hub.stats("/r5")
+        assert sum(not one.is_closing for one in hub._open.now()) == house.most_open
 
 
 class _Full(InMemory):

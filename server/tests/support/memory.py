@@ -73,6 +73,7 @@ class House:
     watcher: Watcher | None = None
     max_context_tokens: int = 48_000
     most_open: int = 16
+    most_in_use: int = 256
 
     @property
     def sandbox(self) -> InMemorySandbox:
@@ -145,6 +146,7 @@ class House:
             companion=self._companion(),
             warm=self.warm,
             most_open=self.most_open,
+            most_in_use=self.most_in_use,
         )
         async with anyio.create_task_group() as tasks:
             await tasks.start(lambda *, task_status: hub.run(task_status=task_status))

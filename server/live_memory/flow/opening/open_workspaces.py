@@ -52,7 +52,10 @@ class _Slot:
 
 
 class OpenWorkspaces:
-    """Owner of the workspaces' tasks, which run in `tasks`; `most` are open, or more in need."""
+    """Owner of the workspaces' tasks, which run in `tasks`.
+
+    Where `most` are open, those at rest make room; `most_in_use` may be in use at a time.
+    """
 
     def __init__(
         self,
@@ -63,6 +66,7 @@ class OpenWorkspaces:
         borrowed: Borrowed,
         closed: Callable[[WorkspaceKey], None],
         most: int,
+        most_in_use: int,
     ) -> None:
         self.tasks: TaskGroup | None = None
         self._workspaces = workspaces
@@ -70,7 +74,7 @@ class OpenWorkspaces:
         self._signals = signals
         self._borrowed = borrowed
         self._closed = closed
-        self._most = most
+        self._most, self._most_in_use = min(most, most_in_use), most_in_use
         self._slots: dict[WorkspaceKey, _Slot] = {}
         self._carried: dict[WorkspaceKey, Carried] = {}
         self._turn = anyio.Lock()
@@ -147,14 +151,15 @@ class OpenWorkspaces:
         return slot
 
     async def _make_room(self) -> None:
-        """Let the one that rests longest make room; where none may, go beyond the bound.
+        """Let the one that rests longest make room, or wait where as many as may be are in use.
 
-        What the disk does not take stays open, because closing it would lose it.
+        What the disk does not take stays open beyond any bound, as closing it would lose it.
         """
         while len(self._slots) >= self._most:
             if await self._rested_one():
                 continue
-            if not any(s.workspace is None or not s.workspace.is_at_rest for s in self._in_order()):
+            in_use = (s.workspace is None or not s.workspace.is_at_rest for s in self._in_order())
+            if len(self._slots) < self._most_in_use or not any(in_use):
                 return
             await anyio.sleep(_LOOK_S)
 
