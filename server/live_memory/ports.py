@@ -216,6 +216,9 @@ class SnapshotStore(Protocol):
         `taken` is called once the next journal has begun: what comes from then on is in that.
         """
 
+    async def release(self, key: WorkspaceKey) -> None:
+        """Let go of a workspace's open files; it takes records again once it is loaded again."""
+
     async def forget(self, key: WorkspaceKey) -> None:
         """Remove everything that is kept for a workspace."""
 

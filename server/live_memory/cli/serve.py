@@ -29,7 +29,8 @@ from live_memory.web.hosting.logs import log_to
 from live_memory.web.hosting.server import Leaving, host_app, listen
 from live_memory.web.identity import Identity, RunningServer
 from live_memory.web.token import ensure_data_dir, ensure_token, read_token
-from live_memory.wiring import build_app, open_log
+from live_memory.wiring import build_app, never_wait_for_output, open_log
+from live_memory.wiring.handles import raise_limit
 
 __all__ = ["command", "serve"]
 
@@ -86,6 +87,7 @@ def serve(read: Callable[[], Configuration], *, mode: Mode = Mode.FOREGROUND) ->
     Raises:
         InvalidRequest: a setting or a file of ours is not as it must be.
     """
+    never_wait_for_output()
     configuration = read()
     os.umask(0o077)  # whatever we make is for its owner only
     settings = configuration.settings
@@ -130,6 +132,7 @@ def _serve_locked(
         _say(f"port {settings.port} is held by another program ({listener}): set another port")
         return _PORT_TAKEN
     keep_together()
+    raise_limit()
     with closing(listener):
         log = open_log(settings)
         log_to(log, settings.log_level)

@@ -7,13 +7,16 @@ LiveMemoryError
 │  ├─ NotAllowed         refused whoever asks
 │  └─ Busy               full; try again after `retry_after_s`
 ├─ Unavailable       the world failed; try again, or a person must act
+│  ├─ Exhausted          no descriptors, memory or processes left: nothing was looked at
 │  ├─ StoreUnavailable   the data folder cannot be read or written
 │  └─ ModelUnavailable   no usable reply from a model
 │     ├─ ModelOverloaded     busy or rate limited; again after `retry_after_s`
 │     ├─ ModelUnreachable    no connection, a cut stream, a server error
 │     │  └─ ModelTimedOut       no usable reply before the deadline
+│     ├─ ModelResting        it failed a moment ago, and is not asked now
 │     ├─ SpendCapped         what may be spent is spent
 │     ├─ ModelRefused        key, quota or name: a person must act
+│     │  └─ RequestRefused      this request alone
 │     ├─ ModelLacksTools     this model takes no tools at this endpoint
 │     └─ PromptTooLong       the prompt does not fit; `limit_tokens` where it was told
 └─ Corrupt           our own data cannot be read: set aside, never overwritten
@@ -23,16 +26,18 @@ LiveMemoryError
 Bugs are outside the tree, are never caught, and reach the top.
 """
 
-from typing import ClassVar
+import errno
 
 __all__ = [
     "Busy",
     "Corrupt",
+    "Exhausted",
     "InvalidRequest",
     "LiveMemoryError",
     "ModelLacksTools",
     "ModelOverloaded",
     "ModelRefused",
+    "ModelResting",
     "ModelTimedOut",
     "ModelUnavailable",
     "ModelUnreachable",
@@ -40,12 +45,17 @@ __all__ = [
     "OutsideWorkspace",
     "PromptTooLong",
     "Rejected",
+    "RequestRefused",
     "SnapshotTooNew",
     "SnapshotUnreadable",
     "SpendCapped",
     "StoreUnavailable",
     "Unavailable",
+    "refuse_exhausted",
 ]
+
+# What the system says where it has none left of something: it says nothing about what was asked.
+_EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EAGAIN})
 
 
 class LiveMemoryError(Exception):
@@ -80,6 +90,10 @@ class Unavailable(LiveMemoryError):
     """The world failed."""
 
 
+class Exhausted(Unavailable):
+    """The system has no descriptors, memory or processes left, so nothing was looked at."""
+
+
 class StoreUnavailable(Unavailable):
     """The data folder cannot be read or written."""
 
@@ -87,7 +101,7 @@ class StoreUnavailable(Unavailable):
 class ModelUnavailable(Unavailable):
     """No usable reply from a model; `error_class` is the published class of its text."""
 
-    error_class: ClassVar[str] = "provider"
+    error_class: str = "provider"
 
 
 class ModelOverloaded(ModelUnavailable):
@@ -114,6 +128,18 @@ class ModelRefused(ModelUnavailable):
     """The endpoint will not serve us until a person acts; the text names the setting."""
 
     error_class = "auth"
+
+
+class RequestRefused(ModelRefused):
+    """The endpoint will not have this request; another may be served."""
+
+
+class ModelResting(ModelUnavailable):
+    """The model failed a moment ago and is left alone; of the class of that failure."""
+
+    def __init__(self, message: str, *, error_class: str) -> None:
+        super().__init__(message)
+        self.error_class = error_class
 
 
 class SpendCapped(ModelUnavailable):
@@ -146,3 +172,15 @@ class SnapshotUnreadable(Corrupt):
 
 class SnapshotTooNew(Corrupt):
     """A snapshot was written by a newer version."""
+
+
+def refuse_exhausted(problem: BaseException) -> None:
+    """Go on only where a failure says something about the name that was looked for.
+
+    Raises:
+        Exhausted: it does not.
+    """
+    if isinstance(problem, OSError) and problem.errno in _EXHAUSTED:
+        raise Exhausted(
+            f"This machine could not look ({problem.strerror}): close programs, or try again"
+        ) from problem

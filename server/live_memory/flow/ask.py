@@ -14,7 +14,7 @@ import anyio
 
 from live_memory.core.asking.answer import Answer, Grounding, Mode, Question, StopReason
 from live_memory.core.companion.prompt import recipe
-from live_memory.core.errors import Busy, LiveMemoryError
+from live_memory.core.errors import Busy, Exhausted, LiveMemoryError
 from live_memory.core.evidence.question import asks_nothing
 from live_memory.core.memory.editing import edited_lately
 from live_memory.core.memory.events import QuestionAnswered
@@ -46,9 +46,16 @@ _HOW_TO_ASK = (
 
 
 async def ask(
-    memory: Workspace, question: Question, *, companion: Companion | None, progress: Progress
+    memory: Workspace,
+    question: Question,
+    *,
+    companion: Companion | None,
+    progress: Progress,
+    asked_at: float | None = None,
 ) -> Answer:
     """Answer with what is true now, and remember the answer.
+
+    Its deadline counts from `asked_at` on the loop's clock, which is now if it did not wait.
 
     What asks nothing is told how to ask, and is not remembered.
 
@@ -57,7 +64,8 @@ async def ask(
     """
     if asks_nothing(question.text):
         return _nothing(_HOW_TO_ASK)
-    started, seen = anyio.current_time(), memory.window
+    started = anyio.current_time() if asked_at is None else asked_at
+    seen = memory.window
     question = replace(question, text=memory.redactor.redact(question.text).text.text)
     deadline = started + question.budget.timeout_s
     answer = replace(
@@ -94,9 +102,15 @@ async def ask(
                 )
                 answer = kept or await consultation.answer()
     answer = replace(_redacted(answer, memory.redactor), elapsed_s=anyio.current_time() - started)
+    return await _remembered(memory, question, answer, based_on=seen.revision)
+
+
+async def _remembered(
+    memory: Workspace, question: Question, answer: Answer, *, based_on: int
+) -> Answer:
     try:
-        remembered = replace(answer, why=MappingProxyType({}))
-        await memory.record(QuestionAnswered(question, remembered, based_on=seen.revision))
+        kept = replace(answer, why=MappingProxyType({}))
+        await memory.record(QuestionAnswered(question, kept, based_on=based_on))
     except Busy:
         return replace(answer, notice="This answer could not be kept in memory.")
     return answer
@@ -150,9 +164,13 @@ async def _bring_up_to_date(
                 problem = str(why)
             tasks.cancel_scope.cancel()
     signatures = look.signatures if look else memory.indexer.signatures
-    changed = await memory.freshness.restore(
-        lambda: memory.window, signatures, record=memory.record
-    )
+    changed: Sequence[RelPath] = ()
+    try:
+        changed = await memory.freshness.restore(
+            lambda: memory.window, signatures, record=memory.record
+        )
+    except Exhausted as why:
+        problem = str(why)
     notice = _left_out(memory.indexer.state, look, problem, is_late=waiting.cancelled_caught)
     return _Disk(changed, notice, is_whole=look is None and notice is None)
 

@@ -114,6 +114,14 @@ class Persister:
             tasks.start_soon(self._keep_journal)
             tasks.start_soon(self._keep_snapshot)
 
+    async def kept(self) -> bool:
+        """Save what is not saved; whether the disk has everything now. Bounded."""
+        if self.problem is not None:
+            return False
+        with anyio.move_on_after(_FLUSH_S):
+            return not self._unsaved.is_set() or await self._save()
+        return False
+
     async def flush(self) -> None:
         """Save what is left, also while being cancelled; bounded. Nothing is taken after."""
         self._is_closed = True

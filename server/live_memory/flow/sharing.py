@@ -16,6 +16,10 @@ from live_memory.flow.workspace import Workspace
 __all__ = ["MainTree", "Sharing"]
 
 
+# Who waits for room here keeps a workspace of its own from resting.
+_ROOM_S = 1.0
+
+
 class MainTree(Protocol):
     """Knows where a repository's work trees are."""
 
@@ -27,7 +31,7 @@ class MainTree(Protocol):
 class Sharing:
     """Owner of what was given from one work tree to another."""
 
-    def __init__(self, trees: MainTree, *, opened: Callable[[str], Awaitable[Workspace]]) -> None:
+    def __init__(self, trees: MainTree, *, opened: Callable[..., Awaitable[Workspace]]) -> None:
         self._trees = trees
         self._opened = opened
         self._given: dict[tuple[WorkspaceKey, WorkspaceKey], Ledger] = {}
@@ -41,11 +45,16 @@ class Sharing:
             root = await self._trees.main(memory.identity.root)
             if root is None:
                 return
-            main = await self._opened(root)
-            await self._give(main, memory)
-            await self._give(memory, main)
+            main = await self._opened(root, wait_s=_ROOM_S)
+            with main.in_use():
+                await self._give(main, memory)
+                await self._give(memory, main)
         except LiveMemoryError:
             return
+
+    def closed(self, key: WorkspaceKey) -> None:
+        """Keep no ledger of a workspace that is closed."""
+        self._given = {pair: ledger for pair, ledger in self._given.items() if key not in pair}
 
     async def _give(self, one: Workspace, other: Workspace) -> None:
         pair, ledger = (one.identity.key, other.identity.key), one.window.ledger

@@ -1,6 +1,7 @@
 """The owner of one workspace: its window, which nobody else replaces, its index, its snapshot."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -20,7 +21,8 @@ from live_memory.core.saving.snapshot import Memory
 from live_memory.core.saving.subjects import holds_secret
 from live_memory.core.showing.head_start import Viewed, view
 from live_memory.core.signals import SnapshotQuarantined, WorkspaceOpened
-from live_memory.core.values import RelPath
+from live_memory.core.values import Instant, RelPath
+from live_memory.flow.compacting.compactor import LastCompaction
 from live_memory.flow.ingesting.viewing import View
 from live_memory.flow.models.lending import Borrowed
 from live_memory.flow.persist import Persister
@@ -29,7 +31,7 @@ from live_memory.flow.turns import Turns
 from live_memory.flow.watching import Watching
 from live_memory.ports import EvidenceIndex, WorkspaceIdentity
 
-__all__ = ["LastOpening", "Workspace"]
+__all__ = ["Carried", "LastOpening", "Workspace"]
 
 # Events that may wait for the loop; beyond it callers hear `Busy` (design.md section 6).
 _INBOX = 1_024
@@ -45,6 +47,18 @@ class LastOpening:
 
     request: ModelRequest
     at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What a workspace that rests is still asked for: its figures, and what was set aside."""
+
+    heard: int = 0
+    dropped: int = 0
+    last_event_at: Instant | None = None
+    compactions: int = 0
+    last_compaction: LastCompaction | None = None
+    set_aside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +101,9 @@ class Workspace:
         self.in_view = View()
         self._tree: str | None = None
         self._set_aside: tuple[str, ...] = ()
+        self._users = 0
+        self.used_at = anyio.current_time()
+        self.is_closing = False
         self._persister: Persister | None = None
         self._letters: MemoryObjectSendStream[_Letter]
         self._inbox: MemoryObjectReceiveStream[_Letter]
@@ -96,6 +113,46 @@ class Workspace:
     def index(self) -> EvidenceIndex:
         """Where evidence is looked for."""
         return self.indexer.index
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Keep it open meanwhile; entered in the step that found it open."""
+        self._users += 1
+        try:
+            yield
+        finally:
+            self._users -= 1
+            self.used_at = anyio.current_time()
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether it may be closed and opened again without anybody's noticing."""
+        return not self._users and not self.is_closing
+
+    async def kept(self) -> bool:
+        """Save what is not saved; whether nothing would be lost by closing it now."""
+        return self._persister is not None and await self._persister.kept()
+
+    @property
+    def carried(self) -> Carried:
+        """What is to be taken up when it is opened again."""
+        ingestor, compactor = self.ingestor, self.compactor
+        return Carried(
+            ingestor.heard,
+            ingestor.dropped,
+            ingestor.last_event_at,
+            compactor.count,
+            compactor.last,
+            self._set_aside,
+        )
+
+    def take_up(self, carried: Carried) -> None:
+        """Go on from what was carried; called before `run`."""
+        ingestor, compactor = self.ingestor, self.compactor
+        ingestor.heard, ingestor.dropped = carried.heard, carried.dropped
+        ingestor.last_event_at = carried.last_event_at
+        compactor.count, compactor.last = carried.compactions, carried.last_compaction
+        self._set_aside = carried.set_aside
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -149,6 +206,7 @@ class Workspace:
                 await self.watching.aclose()
                 await self.index.aclose()
                 await self.sandbox.aclose()
+                await self._store.release(self.identity.key)
 
     async def checked(self) -> None:
         """Compare everything that is known with the disk; what changed is in the window then.
@@ -218,7 +276,7 @@ class Workspace:
         """Take up what was kept."""
         key, root = self.identity.key, self.identity.root
         found = await self._store.load(key)
-        self._set_aside = found.problems
+        self._set_aside = tuple(dict.fromkeys((*self._set_aside, *found.problems)))
         for problem in found.problems:
             self._signals.emit(SnapshotQuarantined(key, root, problem))
         if found.memory is not None:

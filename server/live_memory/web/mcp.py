@@ -21,6 +21,7 @@ from live_memory.web.mcp_tools import AnswerTokens, Cwd, QuestionText, Timeout, 
 from live_memory.web.mount import McpLimits
 from live_memory.web.requests import folder, parse_question, project_of
 from live_memory.web.sessions import Sessions
+from live_memory.web.streaming import while_there
 
 __all__ = ["build", "serving"]
 
@@ -80,9 +81,14 @@ def build(ask: Ask, *, clock: Clock, jobs: Jobs | None = None) -> MCPServer[obje
                 asked_at=clock.now(),
             )
             where = folder(cwd, project_of(context.headers))
-            _, answer = await ask(where, asked, progress=progress)
+            found = await while_there(
+                context.request_context.request, lambda: ask(where, asked, progress=progress)
+            )
         except LiveMemoryError as error:
             raise ToolError(str(problem_of(error))) from error
+        if found is None:
+            raise ToolError("the client is gone")
+        _, answer = found
         # One text block: a client that is given structured content drops the text.
         return CallToolResult(content=[TextContent(text=clean(render(answer)))])
 

@@ -1,10 +1,11 @@
 """An answer as lines of JSON, one when something happens and the last one with the answer."""
 
 import json
-from collections.abc import Awaitable
-from typing import Protocol
+from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeVar
 
 import anyio
+from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from live_memory.core.asking.answer import Answer
@@ -16,7 +17,9 @@ from live_memory.ports import WorkspaceIdentity
 from live_memory.web.errors import Problem, problem_of
 from live_memory.web.schemas import answer_form, why_form
 
-__all__ = ["AnswerStream"]
+__all__ = ["AnswerStream", "while_there"]
+
+T = TypeVar("T")
 
 
 class _Ask(Protocol):
@@ -71,6 +74,31 @@ class _Lines:
             await self._send(start)
         body = json.dumps(value, allow_nan=False).encode() + b"\n"
         await self._send({"type": "http.response.body", "body": body, "more_body": not is_last})
+
+
+async def while_there(request: object, work: Callable[[], Awaitable[T]]) -> T | None:
+    """What `work` gives, or nothing where the connection of this request closes first.
+
+    The older protocol lets a call go on without its connection, so that the reply can be had on
+    another one; here it cannot, and a model would be asked for nobody.
+
+    Raises:
+        LiveMemoryError: the work fails so.
+    """
+    if not isinstance(request, Request):
+        return await work()
+    found: T | None = None
+    problem: LiveMemoryError | None = None
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_cancel_when_gone, request.receive, tasks.cancel_scope)
+        try:
+            found = await work()
+        except LiveMemoryError as error:
+            problem = error
+        tasks.cancel_scope.cancel()
+    if problem is not None:
+        raise problem
+    return found
 
 
 async def _cancel_when_gone(receive: Receive, scope: anyio.CancelScope) -> None:

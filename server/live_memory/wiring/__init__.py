@@ -18,7 +18,17 @@ if TYPE_CHECKING:
     from live_memory.adapters.telemetry.log import Lines
     from live_memory.web.hosting.application import Application
 
-__all__ = ["build_app", "open_log"]
+__all__ = ["build_app", "never_wait_for_output", "open_log"]
+
+
+def never_wait_for_output() -> None:
+    """Have standard error drop and count what nobody takes, whoever writes to it."""
+    from live_memory.adapters.telemetry.standard_error import (  # noqa: PLC0415  (servers only)
+        StandardError,
+    )
+
+    if not isinstance(sys.stderr, StandardError):
+        sys.stderr = StandardError.instead_of(sys.stderr)
 
 
 def open_log(settings: Settings) -> "Lines":

@@ -36,6 +36,7 @@ from live_memory.flow.hub import Hub
 from live_memory.flow.ingesting.reception import Reception
 from live_memory.flow.models.lending import Companion
 from live_memory.flow.models.metering import Purse
+from live_memory.flow.models.resting import Rest
 from live_memory.flow.surroundings import Surroundings
 from live_memory.flow.turns import Turns
 from live_memory.flow.workspace import Workspace
@@ -45,6 +46,7 @@ from live_memory.web.drain import Drain
 from live_memory.web.hosting.application import Application
 from live_memory.web.identity import Identity
 from live_memory.wiring.choice import choose, secrets_of
+from live_memory.wiring.handles import room_for_workspaces
 
 if TYPE_CHECKING:
     from live_memory.wiring.models import Models
@@ -151,6 +153,7 @@ class _Companions:
             self._purse,
             _SystemClock(),
             max_context_tokens=settings.max_context_tokens,
+            rest=Rest(clock=_SystemClock()),
         )
 
 
@@ -225,6 +228,7 @@ def _hub(settings: Settings, identity: Identity, *, companion: Companion | None,
         trees=GitWorktrees(),
         companion=companion,
         warm=WarmKeeping(settings.keep_warm_max_idle_s) if settings.keep_warm else None,
+        most_in_use=room_for_workspaces(),
     )
 
 

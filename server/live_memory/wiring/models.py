@@ -17,9 +17,11 @@ from live_memory.adapters.llm.endpoint import (
     Target,
 )
 from live_memory.adapters.llm.oauth.claude_login import ClaudeLogin
+from live_memory.adapters.llm.oauth.token_endpoint import TOKEN_URL, TokenEndpoint
 from live_memory.adapters.llm.openai_compatible import openai_compatible_model
 from live_memory.adapters.llm.pace import Pace
 from live_memory.adapters.llm.retry import Retrying
+from live_memory.adapters.llm.way_out import WayOut
 from live_memory.core.errors import InvalidRequest
 from live_memory.ports import LanguageModel
 from live_memory.settings import Settings
@@ -55,6 +57,7 @@ class Models:
             context_tokens=settings.context_tokens,
             extra_body=settings.openai_extra_body,
             is_subscription=choice.login_file is not None,
+            way_out=WayOut.to(choice.base_url, self._environ),
         )
         make = anthropic_model if choice.protocol == ANTHROPIC else openai_compatible_model
         # One pace an address: all workspaces share what it lets through.
@@ -66,7 +69,8 @@ class Models:
     ) -> Credential | CredentialSource | None:
         if choice.login_file is not None:
             # What it learned of a login outlives a change of settings too.
-            login = ClaudeLogin(choice.login_file, settings.data_dir)
+            endpoint = TokenEndpoint(way_out=WayOut.to(TOKEN_URL, self._environ))
+            login = ClaudeLogin(choice.login_file, settings.data_dir, endpoint=endpoint)
             return self._logins.setdefault(choice.login_file, login)
         return Credential(choice.key, HeaderStyle(settings.auth_header)) if choice.key else None
 

@@ -198,3 +198,16 @@ def test_what_is_no_file_is_refused_by_the_setting_s_name(tmp_path: Path) -> Non
     for path in (*(tmp_path / name for name in bad), Path("/dev/full")):
         with pytest.raises(InvalidRequest, match="setting 'log_file'"):
             LogFile(path)
+
+
+def test_a_problem_that_goes_on_is_told_once_in_a_while() -> None:
+    out, now = io.StringIO(), 1.0
+    sink = LogSink(out, now=lambda: Instant(now))
+    for second in range(130):
+        now = 1.0 + second
+        sink.emit(SaveFailed(KEY, "no space left"))
+        sink.emit(QuestionFinished(KEY, "evidence", "verified", "answered", 0.1, 2))
+    sink.emit(SaveFailed(KEY, "no permission"))
+    written = [json.loads(line)["event"] for line in out.getvalue().splitlines()]
+    assert written.count("SaveFailed") == 4
+    assert written.count("QuestionFinished") == 130

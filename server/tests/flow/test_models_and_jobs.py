@@ -21,6 +21,7 @@ from live_memory.flow.companion.probe import probe
 from live_memory.flow.jobs import Jobs
 from live_memory.flow.models.lending import Companion, ModelDesk
 from live_memory.flow.models.metering import Purse
+from live_memory.flow.models.resting import Rest
 from live_memory.flow.progress import silent
 from tests.flow.test_ask import SlowHouse
 from tests.flow.test_companion import GOOD, Unlisted
@@ -39,7 +40,8 @@ class Closing(Scripted):
 def _companion(model: Scripted, *, caps: Caps | None = None) -> Companion:
     house = House()
     purse = Purse(caps or Caps(), clock=house)
-    return Companion(model, purse, house, max_context_tokens=48_000)
+    rest = Rest(clock=house)
+    return Companion(model, purse, house, max_context_tokens=48_000, rest=rest)
 
 
 async def test_a_retired_model_is_closed_after_its_last_question() -> None:

@@ -125,7 +125,7 @@ async def test_a_full_disk_stops_no_call_and_is_told_until_it_heals() -> None:
     await purse.check()
     await purse.pay(REQUEST, _reply(10, 0.1))
     assert purse.problem is None
-    assert len(book.paid) == 1
+    assert len(book.paid) == 2
     await purse.pay(REQUEST, _reply(1_000, 0.1))
     with pytest.raises(SpendCapped):
         await purse.check()

@@ -19,6 +19,7 @@ from live_memory.flow.companion.keep_warm import WarmKeeping
 from live_memory.flow.hub import Hub
 from live_memory.flow.models.lending import Companion
 from live_memory.flow.models.metering import Purse
+from live_memory.flow.models.resting import Rest
 from live_memory.flow.surroundings import Surroundings
 from live_memory.flow.turns import Turns
 from live_memory.flow.workspace import Workspace
@@ -71,6 +72,8 @@ class House:
     trees: InMemoryWorktrees = field(default_factory=InMemoryWorktrees)
     watcher: Watcher | None = None
     max_context_tokens: int = 48_000
+    most_open: int = 16
+    most_in_use: int = 256
 
     @property
     def sandbox(self) -> InMemorySandbox:
@@ -123,7 +126,13 @@ class House:
         if self.model is None:
             return None
         purse = Purse(self.caps, clock=self)
-        return Companion(self.model, purse, self, max_context_tokens=self.max_context_tokens)
+        return Companion(
+            self.model,
+            purse,
+            self,
+            max_context_tokens=self.max_context_tokens,
+            rest=Rest(clock=self),
+        )
 
     @asynccontextmanager
     async def hub(self) -> AsyncIterator[Hub]:
@@ -136,6 +145,8 @@ class House:
             trees=self.trees,
             companion=self._companion(),
             warm=self.warm,
+            most_open=self.most_open,
+            most_in_use=self.most_in_use,
         )
         async with anyio.create_task_group() as tasks:
             await tasks.start(lambda *, task_status: hub.run(task_status=task_status))

@@ -110,9 +110,16 @@ def open_file(file: Path) -> Connection:
 
 
 def remove(file: Path) -> None:
-    """Delete an index with its side files."""
-    for ending in ("", "-wal", "-shm"):
-        Path(f"{file}{ending}").unlink(missing_ok=True)
+    """Delete an index with its side files.
+
+    Raises:
+        StoreUnavailable: they cannot be deleted.
+    """
+    try:
+        for ending in ("", "-wal", "-shm"):
+            Path(f"{file}{ending}").unlink(missing_ok=True)
+    except OSError as problem:
+        raise StoreUnavailable(_unwritable(problem.strerror or "unknown")) from problem
 
 
 def _connect(name: str) -> sqlite3.Connection:

@@ -14,6 +14,8 @@ from queue import PriorityQueue
 from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector
 from threading import Lock
 
+from live_memory.core.errors import refuse_exhausted
+
 __all__ = ["SyntaxWorker", "SyntaxWorkers", "spare_processors"]
 
 _WORKER = "live_memory.adapters.index.worker"
@@ -135,15 +137,20 @@ def _end(running: "list[subprocess.Popen[bytes]]") -> None:
 
 def _start(idle_s: float) -> "subprocess.Popen[bytes]":
     kept = {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}
-    worker = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-        [sys.executable, "-I", "-m", _WORKER, str(idle_s)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        cwd="/",
-        env=kept,
-        bufsize=0,
-    )
+    try:
+        worker = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+            [sys.executable, "-I", "-m", _WORKER, str(idle_s)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            env=kept,
+            bufsize=0,
+        )
+    except OSError as problem:
+        # The file would be known by the look of its lines until it changes.
+        refuse_exhausted(problem)
+        raise
     assert worker.stdin is not None
     os.set_blocking(worker.stdin.fileno(), False)
     return worker

@@ -8,6 +8,7 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from live_memory.adapters.llm.catalogue import Prices
+from live_memory.adapters.llm.way_out import WayOut
 from live_memory.core.errors import InvalidRequest
 
 __all__ = [
@@ -90,6 +91,7 @@ class Target:
     context_tokens: int | None = None
     extra_body: Mapping[str, object] = field(default_factory=dict)
     is_subscription: bool = False
+    way_out: WayOut = field(default_factory=WayOut)
 
     def __post_init__(self) -> None:
         url = urlsplit(self.base_url)

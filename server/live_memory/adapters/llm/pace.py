@@ -18,6 +18,7 @@ _FIRST_PAUSE_S, _LAST_PAUSE_S = 0.5, 30.0
 LONGEST_PAUSE_S = 3_600.0
 # One question's broken connection is its own affair; this many in a row are the endpoint's.
 _BREAKS_IN_A_ROW = 3
+_GIVEN_UP = 4
 
 
 class Pace:
@@ -38,6 +39,11 @@ class Pace:
     def pause_s(self) -> float:
         """How long the endpoint is to be left alone."""
         return max(0.0, self._quiet_until - anyio.current_time())
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether the last calls failed, as many as are made for one question."""
+        return self._failures >= _GIVEN_UP
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:

@@ -47,9 +47,11 @@ class Retrying:
         """
         problem: ModelUnavailable | None = None
         own_pause_s, tries = 0.0, 0
+        # Whoever finds out whether an endpoint is back asks once.
+        most = 1 if self._pace.is_failing else MOST_TRIES
         while True:
             pause_s = max(own_pause_s, self._pace.pause_s())
-            if tries == MOST_TRIES or not _is_worth_waiting(pause_s):
+            if tries == most or not _is_worth_waiting(pause_s):
                 raise problem or ModelOverloaded(
                     f"The endpoint asked to be left alone for {pause_s:.0f} s more.",
                     retry_after_s=pause_s,

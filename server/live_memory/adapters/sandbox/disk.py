@@ -17,7 +17,7 @@ from live_memory.adapters.sandbox.listing import Lister
 from live_memory.adapters.sandbox.opener import OpenedFile, Opening, SafeRoot
 from live_memory.adapters.sandbox.runner import Programs, Runner
 from live_memory.adapters.sandbox.search import Searcher, searchable
-from live_memory.core.errors import InvalidRequest, OutsideWorkspace
+from live_memory.core.errors import InvalidRequest, LiveMemoryError, OutsideWorkspace
 from live_memory.core.looking.spotting import Mentions
 from live_memory.core.reading.globs import compile_glob
 from live_memory.core.reading.hiding import Hiding
@@ -82,19 +82,27 @@ class DiskSandbox:
     async def list(self) -> Listing:
         """Regular files that git's ignore rules keep, with their signatures; no links followed."""
         names: Names | Refused | None = None
+        unlooked: LiveMemoryError | None = None
 
         async def ask_git() -> None:
-            nonlocal names
+            nonlocal names, unlooked
             try:
                 names = await self._git.names()
             except Refused as why:
                 names = why
+            except LiveMemoryError as exhausted:
+                unlooked = exhausted
 
         # Git nearly always says what it said the last time, so both are looked at meanwhile.
-        plan = self._lister.plan
+        plan, listing = self._lister.plan, Listing(())
         async with create_task_group() as tasks:
             tasks.start_soon(ask_git)
-            listing = await self._in_thread(self._lister.look, plan)
+            try:
+                listing = await self._in_thread(self._lister.look, plan)
+            except LiveMemoryError as exhausted:
+                unlooked = exhausted
+        if unlooked is not None:
+            raise unlooked
         match names:
             case Names(plan.said, plan.problem):
                 return listing

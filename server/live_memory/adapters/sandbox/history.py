@@ -18,7 +18,7 @@ from live_memory.adapters.sandbox.git.objects import ObjectStore
 from live_memory.adapters.sandbox.opener import SafeRoot
 from live_memory.adapters.sandbox.repository import GitData, PrivateGitDir, locate
 from live_memory.adapters.sandbox.runner import Command, Ran, Runner
-from live_memory.core.errors import InvalidRequest
+from live_memory.core.errors import Exhausted, InvalidRequest, refuse_exhausted
 from live_memory.core.reading.lookup import ChangedFiles, Commit, CommitSearch, History, LogQuery
 from live_memory.core.values import RelPath
 
@@ -79,10 +79,13 @@ class Git:
 
         Raises:
             Refused: git cannot say.
+            Exhausted: it cannot be asked now.
         """
         repository = await self._repository()
         options = ("-c", "-o", "--exclude-standard", "-z", "--deduplicate")
         ran = await self._git(repository, "ls-files", *options, max_output=_NAMES_BYTES)
+        if ran.is_exhausted:
+            raise Exhausted("git could not be started: this machine has no room for a process")
         if not ran.is_fine and not ran.is_cut:
             raise Refused("git cannot list: its index is damaged, or of a form it does not know")
         return Names(ran.out, repository.data.problem)
@@ -128,6 +131,7 @@ class Git:
         try:
             return _Repository(data, self._private.environment(data, excludes))
         except OSError as problem:
+            refuse_exhausted(problem)
             raise Refused("no private folder can be made for git") from problem
 
     async def _log(self, repository: _Repository, paths: Sequence[str], limit: int) -> History:

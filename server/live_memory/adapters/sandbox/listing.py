@@ -19,6 +19,7 @@ from live_memory.adapters.sandbox.git.folders import has_git, is_repository_data
 from live_memory.adapters.sandbox.git.names import citable, names_in
 from live_memory.adapters.sandbox.git.trees import Tree
 from live_memory.adapters.sandbox.opener import SafeRoot, signature_of
+from live_memory.core.errors import refuse_exhausted
 from live_memory.core.reading.lookup import Listing, Way
 from live_memory.core.reading.observation import FileRead, ListedFile
 from live_memory.core.values import RelPath
@@ -155,7 +156,8 @@ class _Walk:
         """Take the files of a folder and put its folders in line."""
         try:
             descriptor = self._root.open_folder(RelPath(folder) if folder else None)
-        except OSError:
+        except OSError as problem:
+            refuse_exhausted(problem)
             return
         # A folder that goes away while we read it ends the visit, not the walk.
         try:
@@ -171,7 +173,8 @@ class _Walk:
                     self._take(below + entry.name, entry, inner, is_ignored)
                     if self.is_over:
                         return
-        except OSError:
+        except OSError as problem:
+            refuse_exhausted(problem)
             return
         finally:
             os.close(descriptor)
@@ -228,14 +231,16 @@ def _regular(root: SafeRoot, folder: _Folder) -> Iterator[ListedFile]:
     """The names of a folder that are regular files now."""
     try:
         descriptor = root.open_folder(folder.path)
-    except OSError:
+    except OSError as problem:
+        refuse_exhausted(problem)
         return
     start = len(folder.path.text) + 1 if folder.path else 0
     try:
         for at, (path, known) in enumerate(zip(folder.files, folder.seen, strict=True)):
             try:
                 status = os.stat(path.text[start:], dir_fd=descriptor, follow_symlinks=False)
-            except OSError:
+            except OSError as problem:
+                refuse_exhausted(problem)
                 continue
             if stat.S_ISREG(status.st_mode):
                 file = _listed(path, status, known)

@@ -15,7 +15,7 @@ from enum import Enum
 from typing import Self
 
 from live_memory.adapters.sandbox.kernel import BENEATH, NO_LINKS, has_openat2, openat2
-from live_memory.core.errors import InvalidRequest, OutsideWorkspace
+from live_memory.core.errors import InvalidRequest, OutsideWorkspace, refuse_exhausted
 from live_memory.core.reading.hiding import Hiding, is_version_control
 from live_memory.core.reading.observation import FileRead, Skipped, SkipReason
 from live_memory.core.values import ContentHash, RelPath, StatSignature
@@ -32,7 +32,7 @@ _TICK_NS = 12_000_000
 # O_NONBLOCK: opening a FIFO returns at once; O_NOCTTY: a terminal never becomes ours.
 _FILE_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EIO, errno.EMFILE, errno.ENFILE})
+_DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EIO})
 # Opening a socket, or a device without driver.
 _NOT_OPENABLE = frozenset({errno.ENXIO, errno.ENODEV, errno.EOPNOTSUPP})
 
@@ -79,6 +79,7 @@ class SafeRoot:
 
         Raises:
             InvalidRequest: it is not a folder, or cannot be read.
+            Exhausted: the system has no descriptor left.
         """
         self.root = root
         self._hiding = hiding or Hiding()
@@ -86,6 +87,7 @@ class SafeRoot:
         try:
             self._folder = os.open(root, _FOLDER_FLAGS | os.O_NOFOLLOW)
         except (OSError, ValueError) as problem:
+            refuse_exhausted(problem)
             raise InvalidRequest("the workspace's root is not a folder we can read") from problem
         status = os.fstat(self._folder)
         self._identity = (status.st_dev, status.st_ino)
@@ -104,12 +106,13 @@ class SafeRoot:
         """Whether the root's path still leads to the folder that was opened."""
         try:
             status = os.stat(self.root, follow_symlinks=False)
-        except OSError:
+        except OSError as problem:
+            refuse_exhausted(problem)
             return False
         return (status.st_dev, status.st_ino) == self._identity
 
     def open_file(self, name: str) -> OpenedFile | Skipped:
-        """Open a regular file; missing and outside look the same."""
+        """Open a regular file; missing and outside look the same. Raises what `read` does."""
         try:
             path = RelPath.parse(name)
         except OutsideWorkspace:
@@ -119,6 +122,7 @@ class SafeRoot:
         try:
             descriptor, is_link = self._descend(path, _FILE_FLAGS)
         except (OSError, ValueError) as problem:
+            refuse_exhausted(problem)
             return Skipped(name, self._refusal(path, problem))
         try:
             return self._regular(name, path, descriptor, is_link)
@@ -151,13 +155,18 @@ class SafeRoot:
             os.close(descriptor)
 
     def read(self, name: str, *, max_bytes: int) -> FileRead | Skipped:
-        """Hash a whole file and keep its head."""
+        """Hash a whole file and keep its head.
+
+        Raises:
+            Exhausted: it cannot be looked at now.
+        """
         opened = self.open_file(name)
         if isinstance(opened, Skipped):
             return opened
         try:
             return _read(name, opened, max_bytes=max_bytes)
-        except OSError:
+        except OSError as problem:
+            refuse_exhausted(problem)
             return Skipped(name, SkipReason.UNREADABLE)
         finally:
             os.close(opened.descriptor)
@@ -182,7 +191,8 @@ class SafeRoot:
         folder, _, last = RelPath(name).text.rpartition("/")
         try:
             descriptor = self.open_folder(RelPath(folder) if folder else None)
-        except OSError:
+        except OSError as problem:
+            refuse_exhausted(problem)
             return None
         try:
             return os.fsencode(os.readlink(last, dir_fd=descriptor))
@@ -200,7 +210,8 @@ class SafeRoot:
             return Skipped(name, SkipReason.NOT_REGULAR)
         try:
             real = self._real_name(descriptor) if is_link else path
-        except OSError:
+        except OSError as problem:
+            refuse_exhausted(problem)
             real = None
         if real is None or self.hides(real):
             os.close(descriptor)
@@ -254,7 +265,8 @@ class SafeRoot:
         parent, _, name = path.text.rpartition("/")
         try:
             folder = self.open_folder(RelPath(parent) if parent else None)
-        except OSError:
+        except OSError as problem:
+            refuse_exhausted(problem)
             return False
         try:
             return not stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)

@@ -15,7 +15,7 @@ from live_memory.adapters.sandbox.git.folders import is_marked, is_repository_da
 from live_memory.adapters.sandbox.opener import Opening
 from live_memory.adapters.sandbox.runner import Programs, Runner
 from live_memory.adapters.sandbox.submodules import SandboxWithSubmodules, is_submodule
-from live_memory.core.errors import InvalidRequest
+from live_memory.core.errors import InvalidRequest, refuse_exhausted
 from live_memory.core.hosts.paths import inside
 from live_memory.core.reading.hiding import Hiding, is_version_control
 from live_memory.core.reading.redaction import DEFAULT, Redactor
@@ -212,6 +212,7 @@ class DiskWorkspaces:
             is_folder = stat.S_ISDIR(os.stat(folder).st_mode)
             folder.encode()
         except (OSError, ValueError) as problem:
+            refuse_exhausted(problem)
             raise InvalidRequest("'cwd' is not an existing folder") from problem
         if not is_folder:
             raise InvalidRequest("'cwd' is not an existing folder")

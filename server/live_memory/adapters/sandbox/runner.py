@@ -25,6 +25,8 @@ from anyio import (
 )
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
+from live_memory.core.errors import Exhausted, refuse_exhausted
+
 __all__ = ["Command", "Programs", "Ran", "Runner", "find_programs"]
 
 # Limits are set by a shell that then becomes the program: no code of ours runs between fork and
@@ -60,6 +62,7 @@ class Ran:
     out: bytes
     is_cut: bool = False
     is_late: bool = False
+    is_exhausted: bool = False
 
     @property
     def is_fine(self) -> bool:
@@ -97,8 +100,8 @@ class Runner:
                 # Shielded, because a process that starts while we are cancelled would be lost.
                 with CancelScope(shield=True):
                     process = await _start(command)
-            except (OSError, ValueError):
-                return Ran(None, b"")
+            except (OSError, ValueError) as problem:
+                return Ran(None, b"", is_exhausted=_is_exhausted(problem))
             try:
                 return await _attend(process, command)
             finally:
@@ -175,6 +178,15 @@ async def _drain(stdout: ByteReceiveStream, out: bytearray, limit: int) -> bool:
         if len(out) > limit:
             del out[limit:]
             return True
+
+
+def _is_exhausted(problem: Exception) -> bool:
+    """Whether the system has no room for another program now."""
+    try:
+        refuse_exhausted(problem)
+    except Exhausted:
+        return True
+    return False
 
 
 def _end_group(leader: int) -> None:

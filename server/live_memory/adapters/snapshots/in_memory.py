@@ -40,6 +40,10 @@ class InMemory:
         self._journals.pop(key, None)
         self._snapshots[key] = sealed(to_form(Snapshot(root, 1, taken())))
 
+    async def release(self, key: WorkspaceKey) -> None:
+        """Take no more before it is loaded again."""
+        self._loaded.discard(key)
+
     async def forget(self, key: WorkspaceKey) -> None:
         """Drop everything."""
         self._loaded.discard(key)

@@ -70,8 +70,9 @@ class JournalFile:
         self._end += len(data)
 
     def close(self) -> None:
-        """Let go of the file."""
-        os.close(self._descriptor)
+        """Let go of the file; what was to be durable is."""
+        with contextlib.suppress(OSError):
+            os.close(self._descriptor)
 
     def _lengthen(self, data: bytes) -> None:
         room = self._end + len(data) + _ROOM

@@ -16,7 +16,12 @@ from live_memory.adapters.snapshots.journal_file import JOURNAL, LARGEST_JOURNAL
 from live_memory.adapters.snapshots.loading import LARGEST_SNAPSHOT, PREVIOUS, SNAPSHOT
 from live_memory.adapters.snapshots.own_files import read_file, sync_folder
 from live_memory.adapters.snapshots.writing import WritingThread
-from live_memory.core.errors import Corrupt, LiveMemoryError, StoreUnavailable
+from live_memory.core.errors import (
+    Corrupt,
+    LiveMemoryError,
+    StoreUnavailable,
+    refuse_exhausted,
+)
 from live_memory.core.saving.journal import Told, begun_in
 from live_memory.core.saving.sealing import unsealed
 from live_memory.core.saving.snapshot import Memory, Restored, root_of
@@ -50,6 +55,7 @@ class JsonFiles:
             try:
                 opened = await to_thread.run_sync(MemoryFolder.opened, folder)
             except OSError as problem:
+                refuse_exhausted(problem)
                 self._unread[key] = (
                     f"{folder} cannot be read: {problem.strerror} (nothing is written there: make "
                     "it readable and restart the server)"
@@ -76,6 +82,11 @@ class JsonFiles:
                 generation = await to_thread.run_sync(kept.turn_page, root)
             memory = taken()
             await to_thread.run_sync(lambda: kept.save(root, memory, generation=generation))
+
+    async def release(self, key: WorkspaceKey) -> None:
+        """Close the journal, and keep nothing of the memory here."""
+        async with self._turn(key):
+            self._close(key)
 
     async def forget(self, key: WorkspaceKey) -> None:
         """Remove the workspace's folder, in one step for whoever looks."""

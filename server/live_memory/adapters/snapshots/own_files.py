@@ -14,6 +14,10 @@ __all__ = ["keep_beside", "make_folder", "read_file", "set_aside", "sync_folder"
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _ASIDE = ".unreadable"
+# What file systems without second names say, or those that have them for some files only.
+_NO_LINKS = frozenset(
+    {errno.EPERM, errno.EACCES, errno.EXDEV, errno.EMLINK, errno.ENOSYS, errno.EOPNOTSUPP}
+)
 # What cannot be read is kept for a person to look at: so many files a workspace, the latest.
 _MOST_ASIDE = 8
 
@@ -102,7 +106,9 @@ def keep_beside(path: Path, name: str) -> None:
         os.link(path, beside, follow_symlinks=False)
     except FileExistsError:
         return
-    except PermissionError:  # this file system has no links
+    except OSError as problem:
+        if problem.errno not in _NO_LINKS:
+            raise
         os.close(write_new(beside, path.read_bytes()))
     _prune(path.parent)
 

@@ -1,6 +1,7 @@
 """What was paid in the last day, one JSON line a payment, in `<data>/spend.jsonl`."""
 
 import contextlib
+import errno
 import json
 import math
 import os
@@ -45,7 +46,9 @@ class DiskPayments:
         try:
             descriptor = os.open(self._file, _FLAGS, 0o600)
             try:
-                os.write(descriptor, b"\n" + _line(payment))  # the last line may be torn
+                line = b"\n" + _line(payment)  # the last line may be torn
+                if os.write(descriptor, line) < len(line):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 os.fdatasync(descriptor)
             finally:
                 os.close(descriptor)

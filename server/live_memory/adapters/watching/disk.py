@@ -168,7 +168,11 @@ class DiskWatcher:
             except ImportError:
                 self._unusable = "the library 'watchdog' is not usable here: install it again"
             except (OSError, RuntimeError) as problem:  # the latter where no thread can start
-                self._unusable = _in_words(problem)
+                # One may be free later.
+                if isinstance(problem, OSError) and problem.errno in _NONE_LEFT:
+                    self._problem = _in_words(problem)
+                else:
+                    self._unusable = _in_words(problem)
         return self._folders
 
 

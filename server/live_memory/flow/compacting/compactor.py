@@ -109,6 +109,8 @@ class Compactor:
                 return False
             before = sum(sizes.values())
             model = companion if planned.needs_summary and self._may_ask(seen) else None
+            if model is not None and model.rest.note is not None:
+                model = None
             try:
                 compacted = await self._compacted(seen, planned, model)
             except LiveMemoryError as problem:

@@ -88,7 +88,7 @@ class Summariser:
         sources = await self._sources(planned, doubtful, indexed=known)
         shown, rest = _divided(sources, planned.answers)
         request = summary_request(shown, planned.answers, doubtful, most_facts=_MOST_FACTS)
-        meter = Meter(companion.model, companion.purse)
+        meter = Meter(companion.model, companion.purse, companion.rest)
         with anyio.move_on_after(_TIMEOUT_S):
             async with meter.conversation() as model:
                 reply = await model.complete(request)

@@ -39,7 +39,9 @@ async def keep_warm(
                 continue
             async with models.borrowed() as companion:
                 if companion is not None:
-                    await _warm(Meter(companion.model, companion.purse), last.request)
+                    await _warm(
+                        Meter(companion.model, companion.purse, companion.rest), last.request
+                    )
 
 
 async def _warm(meter: Meter, request: ModelRequest) -> None:

@@ -53,6 +53,7 @@ async def probe(companion: Companion | None) -> Verdict:
     except (ModelUnavailable, TimeoutError) as problem:
         why = str(problem) or f"no reply within {_TIMEOUT_S:.0f} seconds (timeout)"
         return Verdict(meter.abilities.model, is_reachable=False, problem=why)
+    companion.rest.worked()
     return Verdict(
         meter.abilities.model,
         is_reachable=True,

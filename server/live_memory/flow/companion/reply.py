@@ -26,6 +26,7 @@ from live_memory.core.errors import (
     Busy,
     LiveMemoryError,
     ModelLacksTools,
+    ModelTimedOut,
     ModelUnavailable,
     PromptTooLong,
 )
@@ -86,7 +87,7 @@ class Consultation:
         self._progress = progress
         self._lines = ""
         self._tree = ""
-        self._meter = Meter(companion.model, companion.purse)
+        self._meter = Meter(companion.model, companion.purse, companion.rest)
         self._tools = Toolbox(
             memory.sandbox,
             memory.index,
@@ -106,6 +107,7 @@ class Consultation:
         )
         self._tree = await self._memory.tree(budget_tokens=self._memory.prompt.budget_tokens)
         await self._prepare()
+        began_at = anyio.current_time()
         try:
             await self._progress("asking the companion")
             async with self._meter.conversation():
@@ -113,6 +115,8 @@ class Consultation:
             await self._progress("checking citations")
             answer = await self._checked(mode, draft)
         except ModelUnavailable as problem:
+            if isinstance(problem, ModelTimedOut):
+                self._companion.rest.late(problem, began_at=began_at)
             answer = self._without_a_model(f"{str(problem).rstrip('.')} ({problem.error_class})")
         await self._keep_what_was_seen()
         meter = self._meter

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import anyio
 
-from live_memory.core.errors import Busy, LiveMemoryError
+from live_memory.core.errors import Busy, Exhausted, LiveMemoryError
 from live_memory.core.hosts.notices import AnythingChanged, Notice, Subject
 from live_memory.core.hosts.shell import Search
 from live_memory.core.memory.events import MemoryEvent
@@ -39,6 +39,8 @@ _LEAST_LOOK_BYTES = 1024 * 1024
 _TICK_S = 0.1
 # Learning shares the interpreter with replies: while so many offers come in a tick, it waits, for
 # so many ticks at most, unless much waits already.
+# Where the system has nothing left to look with, it is tried again after this.
+_NEXT_TRY_S = 1.0
 _BURST, _MOST_TICKS, _MUCH = 20, 20, MOST_WAITING // 2
 
 
@@ -122,6 +124,9 @@ class Ingestor:
                     await self._learn(subjects, window, record)
                 except Busy:  # the window's owner is behind, or closing
                     self._put_back(subjects)
+                except Exhausted:
+                    self._put_back(subjects)
+                    await anyio.sleep(_NEXT_TRY_S)
                 except LiveMemoryError:
                     # A comparison that fails is made again for the next question.
                     self._note_lost(len(subjects))

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from typing import Protocol
 
 import anyio
@@ -34,6 +34,15 @@ class _Learner(Protocol):
     @property
     def ingestor(self) -> Ingestor:
         """Where its events go."""
+        ...
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether it takes no more."""
+        ...
+
+    def in_use(self) -> AbstractContextManager[None]:
+        """Keep it open meanwhile."""
         ...
 
     async def hear(self, subjects: Sequence[Subject], *, events: int) -> None:
@@ -118,27 +127,30 @@ class Reception:
             private = (*self._private, *([report.records] if report.records else ()))
             for event in report.events:
                 found += (one for one in notices_of(event) if not _is_in(private, one))
-        # Every workspace is found before any is told.
-        homes = {cwd: await self._workspace(cwd) for cwd in subjects}
-        for cwd, count in not_understood.items():
-            homes[cwd].ingestor.not_understood += count
-        elsewhere = [
-            pair for cwd in subjects for pair in await self._taken_out(subjects[cwd], homes[cwd])
-        ]
-        told = [(homes[cwd], found, events[cwd]) for cwd, found in subjects.items()]
-        told += [(workspace, found, 0) for workspace, found in elsewhere]
         unkept: StoreUnavailable | None = None
-        for workspace, found, count in told:
-            try:
-                await workspace.hear(found, events=count)
-            except StoreUnavailable as problem:
-                unkept = problem
+        with ExitStack() as held:
+            # Every workspace is found before any is told.
+            homes = {cwd: await self._workspace(cwd, held) for cwd in subjects}
+            for cwd, count in not_understood.items():
+                homes[cwd].ingestor.not_understood += count
+            elsewhere = [
+                pair
+                for cwd in subjects
+                for pair in await self._taken_out(subjects[cwd], homes[cwd], held)
+            ]
+            told = [(homes[cwd], found, events[cwd]) for cwd, found in subjects.items()]
+            told += [(workspace, found, 0) for workspace, found in elsewhere]
+            for workspace, found, count in told:
+                try:
+                    await workspace.hear(found, events=count)
+                except StoreUnavailable as problem:
+                    unkept = problem
         self._look.set()
         if unkept is not None:
             raise unkept
 
     async def _taken_out(
-        self, subjects: list[Subject], home: _Learner
+        self, subjects: list[Subject], home: _Learner, held: ExitStack
     ) -> Sequence[tuple[_Learner, list[Subject]]]:
         """Take out what lies in other work trees of the repository or in repositories within it,
         with each one's workspace.
@@ -158,20 +170,22 @@ class Reception:
             assert root is not None
             # A work tree may have been removed since it was found.
             with suppress(LiveMemoryError):
-                other = await self._workspace(root)
+                other = await self._workspace(root, held)
                 if other.identity == home.identity:  # a submodule may be part of the one around it
                     subjects += its
                 else:
                     found.append((other, its))
         return found
 
-    async def _workspace(self, cwd: str) -> _Learner:
+    async def _workspace(self, cwd: str, held: ExitStack) -> _Learner:
         until, recent = self._recent.get(cwd, (0.0, None))
-        if recent is not None and anyio.current_time() < until and not recent.ingestor.is_closed:
+        if recent is not None and anyio.current_time() < until and not recent.is_closing:
+            held.enter_context(recent.in_use())
             return recent
         if len(self._recent) >= _MOST_RECENT:
             self._recent.clear()
         found = await self._opened(cwd)
+        held.enter_context(found.in_use())
         self._recent[cwd] = (anyio.current_time() + _RECENT_S, found)
         return found
 

@@ -8,6 +8,7 @@ import anyio
 
 from live_memory.core.values import TokenCount
 from live_memory.flow.models.metering import Purse
+from live_memory.flow.models.resting import Rest
 from live_memory.ports import Clock, LanguageModel
 
 __all__ = ["Borrowed", "Companion", "ModelDesk"]
@@ -15,12 +16,13 @@ __all__ = ["Borrowed", "Companion", "ModelDesk"]
 
 @dataclass(frozen=True, slots=True)
 class Companion:
-    """The model that answers, the purse that pays, and how large its window may be."""
+    """The model that answers, who pays, how large its window may be, and whether it rests."""
 
     model: LanguageModel
     purse: Purse
     clock: Clock
     max_context_tokens: int
+    rest: Rest
 
     @property
     def window_tokens(self) -> int:

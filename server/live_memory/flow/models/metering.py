@@ -1,7 +1,7 @@
 """What models cost: one purse a server, and a meter around the model for each piece of work."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 from typing import Protocol
 
@@ -13,6 +13,7 @@ from live_memory.core.companion.spend import DAY_S, Caps, Payment, Spend, both
 from live_memory.core.errors import SpendCapped, StoreUnavailable
 from live_memory.core.tokens import Calibration
 from live_memory.core.values import Instant, TokenCount
+from live_memory.flow.models.resting import Rest
 from live_memory.ports import Clock, LanguageModel
 
 __all__ = ["Meter", "PaymentBook", "Purse"]
@@ -49,6 +50,8 @@ class Purse:
         self._opening = anyio.Lock()
         self._is_open = book is None
         self._is_told = False
+        # Payments that the book did not take, oldest first.
+        self._unkept: list[Payment] = []
 
     def is_first_of_subscription(self) -> bool:
         """Whether nobody has been told yet that a subscription is used."""
@@ -79,11 +82,25 @@ class Purse:
                 used=TokenCount(reply.usage.input),
             )
         if self._book is not None:
+            self._unkept.append(self.spend.recent[-1])
+            await self.keep()
+
+    async def keep(self) -> None:
+        """Write down what is not written yet; `problem` says whether that worked."""
+        async with self._opening:
+            if self._book is None:
+                return
+            if not self._is_open:
+                await self._open(self._book)
             try:
-                await self._book.add(self.spend.recent[-1])
-                self.problem = None
+                # Before the earlier ones are known, these would be counted twice.
+                while self._unkept and self._is_open:
+                    await self._book.add(self._unkept[0])
+                    del self._unkept[0]
             except StoreUnavailable as problem:
                 self.problem = f"what is spent is not kept: {problem}"
+            if not self._unkept and self._is_open:
+                self.problem = None
 
     async def _open(self, book: PaymentBook) -> None:
         try:
@@ -91,7 +108,8 @@ class Purse:
             self.spend = self.spend.with_earlier(earlier)
             self._is_open = True
         except StoreUnavailable as problem:
-            self.problem = f"what was spent before is not known: {problem}"
+            what = "what is spent is not kept" if self._unkept else "what was spent is not known"
+            self.problem = f"{what}: {problem}"
 
 
 class Meter:
@@ -100,9 +118,11 @@ class Meter:
     A call that is cancelled or cut is not in any usage report, so it is not counted.
     """
 
-    def __init__(self, model: LanguageModel, purse: Purse) -> None:
+    def __init__(self, model: LanguageModel, purse: Purse, rest: Rest | None = None) -> None:
+        """With a `rest`, calls are made only where the model does not have it."""
         self._model = model
         self._purse = purse
+        self._rest = rest
         self.calls = 0
         self.usage = ModelUsage()
         self.first: ModelUsage | None = None
@@ -116,6 +136,8 @@ class Meter:
     @asynccontextmanager
     async def conversation(self) -> AsyncIterator[LanguageModel]:
         """Count what is asked within one conversation of the model."""
+        if self._rest is not None:
+            self._rest.check()
         async with self._model.conversation() as model:
             own, self._model = self._model, model
             try:
@@ -134,8 +156,9 @@ class Meter:
         await self._purse.check()
         if request.estimated_tokens is None:
             request = replace(request, estimated_tokens=prompt_tokens(request))
-        self.calls += 1
-        reply = await self._model.complete(request, heard=heard)
+        with self._rest.call() if self._rest is not None else nullcontext():
+            self.calls += 1
+            reply = await self._model.complete(request, heard=heard)
         await self._purse.pay(request, reply)
         self.first = self.first or reply.usage
         self.usage = both(self.usage, reply.usage)

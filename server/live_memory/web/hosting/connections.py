@@ -6,6 +6,7 @@ The server library has no limit of its own on how long a request may take to arr
 
 import asyncio
 import re
+from contextlib import suppress
 from typing import Any
 
 import h11
@@ -22,6 +23,10 @@ HEAD_DEADLINE_S = 5.0
 MAX_HEAD_BYTES = 32 * 1024
 # Sessions of a client keep one or two connections idle; beyond this the oldest gives way.
 MAX_WAITING_CONNECTIONS = 128
+
+# Of few descriptors so many are ours, and half of the rest: what is imported late, or a file of a
+# workspace, must not fail because a crowd stands at the door.
+_OURS, _LEAST_WAITING = 48, 8
 
 _END_OF_HEAD = re.compile(rb"\n\r?\n")
 # The parser drops blanks after a value, and so would take a token with a blank after it for the
@@ -52,7 +57,7 @@ class GuardedProtocol(H11Protocol):
         self._expect_head()
         others = (c for c in self.connections if isinstance(c, GuardedProtocol))
         waiting = [(c._waiting_since, c) for c in others if c._waiting_since is not None]
-        if len(waiting) > MAX_WAITING_CONNECTIONS:
+        if len(waiting) > _most_waiting():
             min(waiting, key=lambda entry: entry[0])[1]._give_up()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -96,3 +101,14 @@ class GuardedProtocol(H11Protocol):
     def _give_up(self) -> None:
         self._stop_waiting()
         self.transport.abort()
+
+
+def _most_waiting() -> int:
+    """How many connections may wait for a request, by how many descriptors there are."""
+    with suppress(ImportError, OSError):
+        import resource  # noqa: PLC0415 - not on every system
+
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft != resource.RLIM_INFINITY:
+            return min(MAX_WAITING_CONNECTIONS, max(_LEAST_WAITING, (soft - _OURS) // 2))
+    return MAX_WAITING_CONNECTIONS

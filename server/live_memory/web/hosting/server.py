@@ -1,5 +1,6 @@
 """Runs the application on a socket until it is told to stop."""
 
+import asyncio
 import errno
 import signal
 import socket
@@ -12,6 +13,7 @@ import uvicorn
 
 from live_memory.core.errors import InvalidRequest
 from live_memory.web.app import App
+from live_memory.web.hosting.accepting import say_pauses_once
 from live_memory.web.hosting.connections import GuardedProtocol
 from live_memory.web.hosting.interpreter import collect_at_rest, share_the_interpreter
 from live_memory.web.hosting.supervisor import tell_supervisor
@@ -19,6 +21,8 @@ from live_memory.web.hosting.supervisor import tell_supervisor
 __all__ = ["Leaving", "Server", "host_app", "listen", "server_for", "stop"]
 
 _BACKLOG = 128
+# Connections that are taken before the first of them is looked at: they are over the bound so long.
+_TAKEN_AT_ONCE = 4
 # Clients drop idle connections after 4 to 5 s, and must be the first to do so: a request that
 # meets a closing connection fails.
 _KEEP_ALIVE_S = 20
@@ -61,6 +65,7 @@ def server_for(app: App) -> "Server":
             app.asgi,
             http=GuardedProtocol,
             ws="none",
+            backlog=_TAKEN_AT_ONCE,
             lifespan="on",
             log_config=None,
             access_log=False,
@@ -91,6 +96,7 @@ async def host_app(app: App, listener: socket.socket, *, leaving: Leaving = _NEV
     """
     server = server_for(app)
     share_the_interpreter()
+    say_pauses_once(asyncio.get_running_loop())
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_stop_on_signal, signals, app, server)
@@ -125,6 +131,8 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Say to whoever supervises us that requests are answered."""
         await super().startup(sockets=sockets)
+        for listener in sockets or ():
+            listener.listen(_BACKLOG)  # the event loop has one number for both
         if self.started:
             tell_supervisor("READY=1")
 

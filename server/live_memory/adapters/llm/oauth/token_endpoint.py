@@ -1,13 +1,14 @@
 """Asks for a new access token, once, within bounds; never again with a token that was refused."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 import httpx2
 
 from live_memory.adapters.llm.endpoint import is_loopback
 from live_memory.adapters.llm.oauth.login_file import Login, as_token
+from live_memory.adapters.llm.way_out import WayOut
 from live_memory.adapters.llm.wire import loose
 
 __all__ = ["CLIENT_ID", "TOKEN_URL", "NotRenewed", "RefreshRefused", "TokenEndpoint"]
@@ -37,6 +38,7 @@ class TokenEndpoint:
     url: str = TOKEN_URL
     client_id: str = CLIENT_ID
     longest_s: float = 10.0
+    way_out: WayOut = field(default_factory=WayOut)
 
     def __post_init__(self) -> None:
         url = urlsplit(self.url)
@@ -70,7 +72,15 @@ class TokenEndpoint:
 
     def _post(self, form: dict[str, str]) -> tuple[int, str]:
         until = time.monotonic() + self.longest_s
-        client = httpx2.Client(timeout=self.longest_s, follow_redirects=False, trust_env=False)
+        is_here = is_loopback(urlsplit(self.url).hostname or "")
+        way_out = WayOut() if is_here else self.way_out
+        client = httpx2.Client(
+            timeout=self.longest_s,
+            follow_redirects=False,
+            trust_env=False,
+            verify=way_out.trusted(),
+            proxy=way_out.proxy,
+        )
         headers = {"user-agent": "live-memory", "accept-encoding": "identity"}
         with client, client.stream("POST", self.url, json=form, headers=headers) as response:
             data = b""

@@ -14,6 +14,7 @@ from live_memory.core.errors import (
     ModelUnavailable,
     ModelUnreachable,
     PromptTooLong,
+    RequestRefused,
 )
 from live_memory.core.reading.redaction import DEFAULT
 from live_memory.core.reading.text import clean
@@ -96,7 +97,9 @@ def error_of(complaint: Complaint, *, secrets: Collection[str] = ()) -> ModelUna
         )
     if status in _TIMEOUT_STATUSES or status >= 500 or status == 0:
         return ModelUnreachable(f"The endpoint failed (status {status}): {said}")
-    return ModelRefused(_refusal(status, said))
+    # What is said of a key, an account, a name or an address holds for every request.
+    holds = status in (401, 402, 403, 404, 405) or 300 <= status < 400
+    return (ModelRefused if holds else RequestRefused)(_refusal(status, said))
 
 
 def is_overflow_prose(text: str) -> bool:

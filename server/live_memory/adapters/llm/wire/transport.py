@@ -10,7 +10,9 @@ from live_memory.adapters.llm.endpoint import (
     CredentialSource,
     HeaderStyle,
     Target,
+    is_loopback,
 )
+from live_memory.adapters.llm.way_out import WayOut
 
 __all__ = ["GuardedTransport", "http_client"]
 
@@ -117,9 +119,18 @@ class _Bounded(httpx2.AsyncByteStream):
 
 
 def http_client(target: Target) -> httpx2.AsyncClient:
-    """A client that reaches this target alone, whatever proxies the environment names."""
+    """A client that reaches this target alone, on this machine without any proxy.
+
+    Raises:
+        ModelRefused: the certificates that are to be trusted cannot be read.
+    """
+    is_here = is_loopback(urlsplit(target.base_url).hostname or "")
+    way_out = WayOut() if is_here else target.way_out
+    inner = httpx2.AsyncHTTPTransport(
+        verify=way_out.trusted(), proxy=way_out.proxy, trust_env=False, limits=_LIMITS
+    )
     return httpx2.AsyncClient(
-        transport=GuardedTransport(target, httpx2.AsyncHTTPTransport(limits=_LIMITS)),
+        transport=GuardedTransport(target, inner),
         timeout=_TIMEOUT,
         follow_redirects=False,
         trust_env=False,

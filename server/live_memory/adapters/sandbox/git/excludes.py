@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from live_memory.adapters.sandbox.git.configuration import entries
 from live_memory.adapters.sandbox.git.ignoring import matches_path
+from live_memory.core.errors import refuse_exhausted
 from live_memory.core.hosts.paths import inside
 
 __all__ = ["LARGEST_RULES", "UserExcludes", "text_file"]
@@ -118,7 +119,8 @@ def text_file(path: str) -> str:
     """The text of a regular file, links followed; nothing where there is none, or too much."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    except (OSError, ValueError):
+    except (OSError, ValueError) as problem:
+        refuse_exhausted(problem)
         return ""
     try:
         status = os.fstat(descriptor)

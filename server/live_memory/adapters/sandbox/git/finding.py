@@ -5,6 +5,8 @@ import re
 import stat
 from dataclasses import dataclass
 
+from live_memory.core.errors import refuse_exhausted
+
 __all__ = [
     "FoundData",
     "Refused",
@@ -144,6 +146,7 @@ def resolved(base: str, pointer: bytes) -> str:
     try:
         return os.path.realpath(os.path.join(base, name), strict=True)
     except (OSError, ValueError) as problem:
+        refuse_exhausted(problem)
         raise Refused("git data is refused: a pointer in '.git' leads nowhere") from problem
 
 
@@ -151,6 +154,7 @@ def _refuse_strangers(folder: str) -> None:
     try:
         status = os.stat(folder)
     except OSError as problem:
+        refuse_exhausted(problem)
         raise Refused("git data is refused: it cannot be read") from problem
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         raise Refused("git data is refused: it belongs to another user")
@@ -160,15 +164,21 @@ def kind_of(path: str) -> int | None:
     """A name's mode, links not followed; nothing where there is no such name."""
     try:
         return os.lstat(path).st_mode
-    except OSError:
+    except OSError as problem:
+        refuse_exhausted(problem)
         return None
 
 
 def small_file(path: str) -> bytes | None:
-    """A small regular file's bytes; nothing when it is anything else."""
+    """A small regular file's bytes; nothing when it is anything else.
+
+    Raises:
+        Exhausted: it cannot be looked at now.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (OSError, ValueError):
+    except (OSError, ValueError) as problem:
+        refuse_exhausted(problem)
         return None
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):

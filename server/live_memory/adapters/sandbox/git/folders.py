@@ -3,6 +3,8 @@
 import os
 import stat
 
+from live_memory.core.errors import refuse_exhausted
+
 __all__ = ["is_marked", "is_repository_data"]
 
 _GIT_DATA = ("HEAD", "objects", "refs")
@@ -30,5 +32,6 @@ def has_git(folder: str) -> bool:
         if stat.S_ISREG(os.lstat(dot).st_mode):
             return True
         return stat.S_ISREG(os.stat(os.path.join(dot, "HEAD")).st_mode)
-    except (OSError, ValueError):
+    except (OSError, ValueError) as problem:
+        refuse_exhausted(problem)
         return False

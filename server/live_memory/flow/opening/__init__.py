@@ -1,0 +1,1 @@
+"""Which workspaces are open."""

@@ -1,0 +1,104 @@
+"""Workspaces at rest make room for others, and nobody who asks them again can tell."""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+
+import anyio
+import pytest
+
+from live_memory.adapters.sandbox.in_memory import InMemorySandbox
+from live_memory.adapters.snapshots.in_memory import InMemory
+from live_memory.core.errors import Busy, StoreUnavailable
+from live_memory.core.hosts.notices import Notice
+from live_memory.core.saving.journal import Told
+from live_memory.core.saving.snapshot import Memory
+from live_memory.core.values import WorkspaceKey
+from live_memory.flow.progress import silent
+from tests.support.memory import House, a_question
+
+ROOTS = [f"/r{number}" for number in range(6)]
+
+
+def _house(*, most_open: int = 2) -> House:
+    files = {root: {"a.py": f"LIMIT_{root[2:]} = 3\n".encode()} for root in ROOTS}
+    house = House({root: InMemorySandbox(named) for root, named in files.items()})
+    house.most_open = most_open
+    return house
+
+
+@pytest.mark.promise("nothing-lost")
+async def test_the_one_that_rests_longest_is_closed_and_is_as_it_was_when_asked_again() -> None:
+    house = _house()
+    async with house.hub() as hub:
+        (await hub.opened("/r0")).ingestor.lost(3)
+        for root in ROOTS:
+            await hub.ask(root, a_question(f"Where is LIMIT_{root[2:]}?"), progress=silent)
+        assert house.opened == len(ROOTS)
+        stats = await hub.stats("/r0")
+        assert (stats.questions, stats.dropped_events) == (1, 3)
+        assert house.opened == len(ROOTS) + 1
+        await hub.stats("/r5")
+        assert house.opened == len(ROOTS) + 1
+
+
+async def test_one_in_use_is_never_closed_and_who_needs_room_waits_for_it() -> None:
+    house = _house(most_open=1)
+    house.most_in_use = 1
+    async with house.hub() as hub, anyio.create_task_group() as tasks:
+        memory = await hub.opened("/r0")
+        with memory.in_use():
+            with pytest.raises(Busy, match="in use"):
+                await hub.opened("/r1", wait_s=0.1)
+            tasks.start_soon(hub.stats, "/r1")
+            await anyio.wait_all_tasks_blocked()
+            assert not memory.is_closing
+        assert (await hub.stats("/r1")).workspace.root == "/r1"
+        assert memory.is_closing
+
+
+async def test_more_than_may_rest_are_in_use_where_there_is_room() -> None:
+    house = _house()
+    async with house.hub() as hub:
+        with ExitStack() as held:
+            for root in ROOTS:
+                held.enter_context((await hub.opened(root, wait_s=0.1)).in_use())
+            assert house.opened == len(ROOTS)
+        await hub.clear("/r5")
+        await hub.stats("/r5")
+        assert sum(not one.is_closing for one in hub._open.now()) == house.most_open
+
+
+class _Full(InMemory):
+    """A disk that takes nothing while it is full."""
+
+    is_full = False
+
+    async def append(self, key: WorkspaceKey, root: str, told: Sequence[Told]) -> None:
+        self._refuse()
+        await super().append(key, root, told)
+
+    async def save(self, key: WorkspaceKey, root: str, taken: Callable[[], Memory]) -> None:
+        self._refuse()
+        await super().save(key, root, taken)
+
+    def _refuse(self) -> None:
+        if self.is_full:
+            raise StoreUnavailable("no space left")
+
+
+@pytest.mark.promise("nothing-lost", "always-something-true")
+async def test_what_the_disk_does_not_take_stays_open_and_others_are_answered() -> None:
+    house, store = _house(most_open=1), _Full()
+    house.store = store
+    async with house.hub() as hub:
+        memory = await hub.opened("/r0")
+        store.is_full = True
+        with pytest.raises(StoreUnavailable):
+            await memory.hear([Notice("/r0/a.py")], events=1)
+        for root in ROOTS[1:4]:
+            await hub.ask(root, a_question(f"Where is LIMIT_{root[2:]}?"), progress=silent)
+        assert not memory.is_closing
+        assert "no space left" in str(hub.problems)
+        store.is_full = False
+    async with house.hub() as hub:
+        assert (await hub.stats("/r1")).questions == 1
