@@ -1,6 +1,22 @@
 """`python -m live_memory` is the command `live-memory`."""
 
-from live_memory.cli.main import main
+import sys
+from importlib.util import find_spec
+
+from live_memory import __version__
+
+__all__: list[str] = []
+
+
+def _run() -> None:
+    # The plugin asks this each time, to see whether this installation runs: so it takes a third.
+    if sys.argv[1:] == ["--version"] and all(map(find_spec, ("click", "pydantic", "mcp"))):
+        print(f"live-memory, version {__version__}")  # as the command itself says it
+        return
+    from live_memory.cli.main import main  # noqa: PLC0415  (takes long)
+
+    main()
+
 
 if __name__ == "__main__":
-    main()
+    _run()
