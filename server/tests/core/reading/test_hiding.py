@@ -76,3 +76,11 @@ def test_a_bad_glob_is_refused_by_its_name(glob: str) -> None:
     with pytest.raises(InvalidRequest, match=r"glob|set|braces") as refused:
         Hiding(["ok", glob])
     assert repr(glob[:100]) in str(refused.value)
+
+
+@pytest.mark.promise("no-secrets")
+@pytest.mark.parametrize("folder", ["", "keys/", "src/main/data/"])
+def test_a_name_that_nobody_can_have_chosen_is_a_secret(folder: str) -> None:
+    """B2: also without an issuer's beginning, and whatever folder it lies in."""
+    assert Hiding().covers(RelPath(folder + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"))
+    assert not Hiding().covers(RelPath(folder + "HttpClient2ConnectionPoolManagerTest3Factory"))

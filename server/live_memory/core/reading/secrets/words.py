@@ -51,7 +51,8 @@ _BY_END = re.compile(r"[0-9a-f]{32}-us\d{1,2}|[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk
 # A random word under no name. Issuers use 32 characters and more; shorter random words are mostly
 # names of things, and what is longer than the last is data.
 _SHORTEST, _LONGEST, _AWS_LENGTH = 32, 200, 40
-_PATH = re.compile(r"\A/|/[a-z]{3,}/|/[A-Z][a-z]{3,}|[_=~-]")
+_PATH = re.compile(r"\A/|\A[A-Za-z]{3,10}/|/[a-z]{3,}/|/[A-Z][a-z]{3,}")
+_JOINT = re.compile(r"[_=~-]")
 _RUN = re.compile(rf"[A-Za-z0-9+/_=~-]{{0,{2 * _LONGEST}}}+")
 _LETTERS = string.ascii_letters + string.digits
 _RUN_CHARACTERS = f"{_LETTERS}+/_=~-"
@@ -106,12 +107,16 @@ def _by_itself(text: str, at: int, end: int) -> Span | None:
     if start < at and (found := _issued(text, start)):
         return found
     run = text[start:run_end]
+    if _is_of_block(text, start, run_end):
+        return None
+    if _PATH.search(run) and is_wordy(text[start:at] + text[end:run_end], digits=4):
+        start, run_end, run = at, end, text[at:end]  # a name in a path is looked at alone
     is_whole = (start, run_end) == (at, end)
     if is_whole and not _SHORTEST <= len(run) <= _LONGEST:
         return None
-    if not is_whole and (len(run) != _AWS_LENGTH or _PATH.search(run)):
+    if not is_whole and (len(run) != _AWS_LENGTH or _PATH.search(run) or _JOINT.search(run)):
         return None
-    if not is_unchosen(run) or is_marked(run) or _is_of_block(text, start, run_end):
+    if not is_unchosen(run) or is_marked(run):
         return None
     if is_data(run, before=text[max(0, start - 40) : start]) or decoded(run) is not None:
         return None
