@@ -3,7 +3,8 @@
 import http.client
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -47,16 +48,22 @@ class _Client:
             "capabilities": {},
             "clientInfo": {"name": "test", "version": "1"},
         }
-        reply = self._post({"id": 1, "method": "initialize", "params": hello}).getresponse()
-        reply.read()
-        self._headers["Mcp-Session-Id"] = reply.headers["mcp-session-id"]
-        self._post({"method": "notifications/initialized"}).getresponse().read()
+        told = self._told({"id": 1, "method": "initialize", "params": hello})
+        self._headers["Mcp-Session-Id"] = told["mcp-session-id"]
+        self._told({"method": "notifications/initialized"})
 
     def call(self, question: str, cwd: Path) -> http.client.HTTPConnection:
         """Ask; the connection on which the reply would come."""
         arguments = {"question": question, "cwd": str(cwd)}
         params = {"name": "ask_live_memory", "arguments": arguments}
         return self._post({"id": 2, "method": "tools/call", "params": params})
+
+    def _told(self, message: dict[str, object]) -> Mapping[str, str]:
+        """The head of a reply that was read to its end."""
+        with closing(self._post(message)) as connection:
+            reply = connection.getresponse()
+            reply.read()
+            return {name.lower(): value for name, value in reply.getheaders()}
 
     def _post(self, message: dict[str, object]) -> http.client.HTTPConnection:
         connection = http.client.HTTPConnection("127.0.0.1", self._server.port, timeout=30)
