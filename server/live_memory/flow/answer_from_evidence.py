@@ -37,6 +37,7 @@ from live_memory.core.showing.saying import (
     Composed,
     ending,
     nothing_found,
+    qualified,
 )
 from live_memory.core.values import RelPath
 from live_memory.flow.evidence.beyond import look_beyond
@@ -73,12 +74,18 @@ async def answer_from_evidence(
     texts = [rendered(each) for each in shown]
     about = support(question.text, terms, worth, [held_by(text) for text in texts])
     if found.is_settled and shown:
-        about = replace(about, standing=Standing.ENOUGH, missing=())
+        about = replace(about, standing=Standing.ENOUGH, missing=(), lacking=(), is_vague=False)
     beyond = await look_beyond(terms, about, evidence, desk=desk)
     about = beyond.left_of(about)
     is_there = shown and about.standing is not Standing.NONE
     composed = (
-        _packet("\n\n".join([found.lead, *texts]), shown, about, evidence, most=room + _SENTENCES)
+        _packet(
+            "\n\n".join([qualified(found.lead, about), *texts]),
+            shown,
+            about,
+            evidence,
+            most=room + _SENTENCES,
+        )
         if is_there
         else _nothing(evidence, about)
     )

@@ -175,3 +175,51 @@ async def test_a_thing_whose_name_stands_nowhere_is_said_not_to_be_there() -> No
     answer = await answered("Is there an option to export results to XML?", world)
     assert answer.grounding is Grounding.UNGROUNDED
     assert "`XML`" in answer.text.splitlines()[0]
+
+
+STEPS = {
+    "gate.py": "def admit(ticket):\n    if check_seal(ticket) or is_expired(ticket):\n"
+    "        return None\n    return ticket\n",
+    "seal.py": "def check_seal(ticket):\n    return ticket.wax != RED\n",
+    "age.py": "def is_expired(ticket):\n    return ticket.days > 30\n",
+    "other.py": "def sell(ticket):\n    return ticket.price\n",
+}
+
+
+async def test_short_functions_that_the_first_place_calls_follow_it() -> None:
+    answer = await answered("How does the gate admit a ticket?", STEPS)
+    assert _shown(answer)[:3] == ["gate.py", "seal.py", "age.py"]
+    long = {**STEPS, "seal.py": STEPS["seal.py"] + "".join(f"    x{n} = 1\n" for n in range(30))}
+    answer = await answered("How does the gate admit a ticket?", long)
+    assert _shown(answer)[:2] == ["gate.py", "age.py"]
+
+
+async def test_the_declaration_of_a_flag_leads_where_its_default_is_asked_for() -> None:
+    world = {
+        "run.py": 'def run(jobs):\n    if jobs > 1:\n        jobs = default_jobs(jobs, "jobs")\n',
+        "options.py": 'def options():\n    return ("jobs", {"default": 1, "help": "How many"})\n',
+    }
+    answer = await answered("What is the default of --jobs?", world)
+    assert answer.text.startswith("Best fit: options.py:1-2")
+
+
+async def test_one_thing_that_no_place_holds_is_not_led_by_a_part_of_it_as_if_it_were_whole() -> (
+    None
+):
+    world = {
+        "queue.py": "def queue_backend():\n    return connect('redis')\n",
+        "session.py": "def session_backend():\n    return cookies()\n",
+    }
+    answer = await answered("Where is the Redis session backend?", world)
+    assert answer.text.startswith("Closest: ")
+    assert answer.grounding is Grounding.PARTIAL
+
+
+async def test_a_test_that_a_question_names_is_shown_like_a_program() -> None:
+    world = {
+        "tests/test_jar.py": "def test_jar_keeps():\n    assert keep(jar) is jar\n",
+        "jar.py": "def keep(jar):\n    return jar\n",
+        "lid.py": "def lid(jar):\n    return keep(jar)\n",
+    }
+    answer = await answered("What does test_jar_keeps keep in a jar?", world)
+    assert answer.text.startswith("Best fit: tests/test_jar.py:1-2 `test_jar_keeps`")

@@ -60,6 +60,7 @@ class Scored:
     words: Sequence[_Word]
     units: Sequence[float]
     files: Sequence[float]
+    meant: frozenset[int] = frozenset()
 
     @property
     def is_small(self) -> bool:
@@ -90,10 +91,11 @@ def score(db: sqlite3.Connection, held: Holdings, terms: Terms) -> Scored:
     except IndexError as problem:
         raise Damaged("a word is in units that there are not") from problem
     top = max(scores, default=0.0) or 1.0
-    for unit, share in _named(db, held, terms).items():
+    named, meant = _named(db, held, terms)
+    for unit, share in named.items():
         scores[unit] += share * top * ranking.NAME_SHARE
     files = ranking.file_scores(scores, held.owners, count=held.files.end)
-    return Scored(held, terms, words, array("d", scores), array("d", files))
+    return Scored(held, terms, words, array("d", scores), array("d", files), meant)
 
 
 def rank(db: sqlite3.Connection, scored: Scored, *, limit: int) -> Candidates:
@@ -135,6 +137,7 @@ def _places(scored: Scored, best: Sequence[int]) -> list[tuple[int, float]]:
         share = sum(word.worth for word in scored.words if word.is_at(unit)) / everything
         value = ranking.place_score(scored.units[unit], held=share)
         factor = ranking.place_factor(path, look, leaning, is_main=held.is_main(path))
+        factor = max(1.0, factor) if unit in scored.meant else factor
         valued[unit] = value * factor
     order = sorted(valued, key=lambda unit: (-valued[unit], unit))[:_MOST_PLACES]
     found = [
@@ -201,13 +204,20 @@ def _unit(db: sqlite3.Connection, held: Holdings, unit: int, score: float) -> Ra
     return RankedUnit(place, enclosing(outline, line), score)
 
 
-def _named(db: sqlite3.Connection, held: Holdings, terms: Terms) -> Mapping[int, float]:
-    """Units in which a name of the question is defined, with what that is worth."""
+def _named(
+    db: sqlite3.Connection, held: Holdings, terms: Terms
+) -> tuple[Mapping[int, float], frozenset[int]]:
+    """Units in which a name of the question is defined, with what that is worth; and those of them
+    whose name no program defines, so that they are meant, whatever they are.
+    """
     found: dict[int, float] = {}
+    meant: set[int] = set()
     for name in terms.names:
         definitions = definitions_named(db, held, base_name(name))
-        for file, definition in definitions:
-            unit = held.unit_at(_text(held, file), definition.place.start)
-            worth = ranking.name_bonus(len(definitions))
+        units = [held.unit_at(_text(held, file), d.place.start) for file, d in definitions]
+        worth = ranking.name_bonus(len(definitions))
+        for unit in units:
             found[unit] = max(found.get(unit, 0.0), worth)
-    return found
+        if not any(ranking.is_program(held.files.path(file)) for file, _ in definitions):
+            meant.update(units)
+    return found, frozenset(meant)

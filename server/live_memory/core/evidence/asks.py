@@ -29,6 +29,8 @@ class Asks:
     is_on_what_it_is: bool = False
     is_english: bool = True
     is_on_existence: bool = False
+    is_on_one_thing: bool = False
+    is_on_flags: bool = False
 
 
 def _says(pattern: str) -> re.Pattern[str]:
@@ -57,7 +59,8 @@ _SETTINGS = _says(
 _CI = _says(r"\b(?:ci|workflows?|github actions|continuous integration)\b")
 _THIS = r"(?:this|the) (?:project|repo\w*|package|library|tool|codebase|code|program|thing)"
 _WHAT_IT_IS = _says(
-    rf"\bwhat(?:'s| is| does| are)? (?:{_THIS}|this)(?: (?:about|for|do|all about))?\s*\??$"
+    rf"\bwhat(?:'s| is| does| are)? (?:{_THIS}|this)(?: (?:about|for|do|all about))?"
+    r"\s*(?:[?,;]|$|and\b)"
     rf"|\b(?:purpose|overview|summary) of {_THIS}|\b(?:describe|explain|summari[sz]e) {_THIS}"
 )
 # A sentence without any of these is in another language, of which code has few words.
@@ -93,6 +96,10 @@ _EXISTENCE = _says(
     r"is [\w/.-]+(?: [\w/.-]+){0,3} (?:supported|possible|available|implemented)|"
     r"supports?|which (?:flag|option|setting|switch|parameter))\b"
 )
+# Who asks where the thing is, or what it is, asks for one thing.
+_ONE_THING = _says(r"^\W*(?:where|what|which\s+\w+)(?:'s|\s+is)\s+(?:the|a|an|our)\b")
+# What a flag does and what holds without it is said where it is declared.
+_FLAGS = _says(r"--\w.*\b(?:do|mean|for)\b|\bdefaults?\b.*--\w|--\w.*\bdefaults?\b")
 
 
 def asks_of(question: str) -> Asks:
@@ -111,4 +118,6 @@ def asks_of(question: str) -> Asks:
         is_on_settings=_SETTINGS.search(question) is not None,
         # Who asks for a default takes it that there is one.
         is_on_existence="default" not in question and bool(_EXISTENCE.search(question)),
+        is_on_flags=_FLAGS.search(question) is not None,
+        is_on_one_thing=_ONE_THING.search(question) is not None,
     )

@@ -7,6 +7,7 @@ from functools import lru_cache
 from live_memory.core.evidence.places import Definition
 
 __all__ = [
+    "directive",
     "doc_of",
     "first_sentence",
     "silent_lines",
@@ -20,6 +21,12 @@ _COMMENT = re.compile(
     r"^\s*(?:#(?!\s*(?:define|include|if|ifn?def|else|endif)\b)#*!?|///?!?|/\*+|\*+/|\*(?=\s|$)|--|;+)\s?"
 )
 _BLOCK_END = re.compile(r"\*/\s*$")
+# What is said to a tool, not to a reader.
+_DIRECTIVE = re.compile(
+    r"(?:#|//|/\*|--)[\s!]*(?:pylint|mypy|pyright|ruff|flake8|isort|yapf|fmt|pragma|eslint|tslint|prettier|"
+    r"istanbul|c8|rubocop|nolint|noqa|NOLINT|NOSONAR|clang-format|type:\s*ignore|@ts|go:|swiftlint|phpcs|"
+    r"luacheck|shellcheck|checkstyle|codespell|cspell)(?![\w ]).*"
+)
 _DECORATION = re.compile(r"^\s*(?:@|#\[|\[[A-Z]|template\s*<)")
 # Where prose about parameters, examples or versions begins.
 _TAG = re.compile(
@@ -65,6 +72,11 @@ def doc_of(lines: Sequence[str], definition: Definition) -> str | None:
             break
         said += [text] if text else []
     return " ".join(said) or None
+
+
+def directive(line: str) -> re.Match[str] | None:
+    """Where a line orders a tool to do something: `# noqa: E501`."""
+    return _DIRECTIVE.search(line)
 
 
 def first_sentence(text: str) -> str:

@@ -40,6 +40,8 @@ _TEST_FOLDERS = frozenset(
 # `Shop.Tests/`, `gson-test/`; `CartTest.java`, `CartTests.swift`, `CartSpec.kt`
 _FOLDER_WORDS = re.compile(r"[a-z_]+").findall
 _TEST_FILE = re.compile(r"[a-z](?:Tests?|Spec)\.\w+$")
+# What runs the steps of `checkout.feature`.
+_GHERKIN = re.compile(r"(?:^|/)features/(?:step_definitions|steps|support)/")
 _LANGUAGE = r"(?:zh|ja|ko|fr|de|es|pt|ru|it|tr|pl|uk|vi|hi|fa|cn|nl|cs|id|ar|bn|az|em|he|hu|ro|sv)"
 
 
@@ -60,6 +62,8 @@ _EXAMPLE = _path(
     r"(?:^|/)_?(?:examples?|samples?|demos?|docs?_src|snippets?|bench(?:mark)?s?|playground)(?:/|$)"
     r"|[._-](?:example|sample|bench)s?\.\w+$"
 )
+# A program among the documents is what they show, or what they are made with.
+_DOCUMENTED = _path(r"^(?:docs?|documentation)/")
 _CHANGELOG = _path(
     r"(?:^|/)(?:change(?:s|log)s?|history|news|release[-_]notes?|whats?[-_]?new)(?:\.\w+)?$"
     r"|(?:^|/)(?:changelog|news|changes|history|release[-_]notes?)[^/]*/"
@@ -118,6 +122,8 @@ def nature_of(path: RelPath) -> Nature:
         return Nature.VENDORED
     if is_test(path) and not _ABOUT_TESTS.search(name):
         return Nature.TEST
+    if is_code(path) and _DOCUMENTED.search(name):
+        return Nature.EXAMPLE
     for nature, pattern in (
         (Nature.GENERATED, _GENERATED),
         (Nature.EXAMPLE, _EXAMPLE),
@@ -142,6 +148,8 @@ def is_test(path: RelPath) -> bool:
         or _TEST_FILE.search(path.name) is not None
         or ".test." in name
         or ".spec." in name
+        or name.endswith(".feature")
+        or _GHERKIN.search(path.text) is not None
     )
 
 

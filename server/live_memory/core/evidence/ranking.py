@@ -34,6 +34,7 @@ __all__ = [
     "factors",
     "file_scores",
     "is_on_a_subject",
+    "is_program",
     "leaning_of",
     "least_factor",
     "most_factor",
@@ -202,6 +203,11 @@ def place_factor(path: RelPath, traits: Traits, leaning: Leaning, *, is_main: bo
     if leaning.edited and path in leaning.edited:
         value *= _EDITED_FACTOR
     return value
+
+
+def is_program(path: RelPath) -> bool:
+    """Whether a file is part of what the project is."""
+    return nature_of(path) is Nature.CODE
 
 
 def emphasis(traits: Traits, asks: Asks) -> float:

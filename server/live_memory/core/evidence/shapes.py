@@ -131,7 +131,7 @@ _KINDS: Mapping[str, FileKind] = {
     **dict.fromkeys(
         (".toml", ".ini", ".cfg", ".conf", ".properties", ".editorconfig"), "bracketed"
     ),
-    **dict.fromkeys((".yaml", ".yml"), "yaml"),
+    **dict.fromkeys((".yaml", ".yml", ".sublime-syntax"), "yaml"),
     **dict.fromkeys((".json", ".jsonc", ".json5", ".lock"), "json"),
     **dict.fromkeys((".txt", ".csv", ".tsv", ".po", ".pot", ".log", ".tex", ".diff"), "text"),
     **dict.fromkeys((".html", ".htm", ".xml", ".svg", ".css", ".scss", ".less"), "text"),

@@ -9,6 +9,7 @@ from itertools import pairwise
 from types import MappingProxyType
 
 from live_memory.core.asking.answer import Citation, Why
+from live_memory.core.evidence.asks import Kind
 from live_memory.core.evidence.places import Evidence, RankedFile, Terms
 from live_memory.core.evidence.question import joined_forms
 from live_memory.core.evidence.ranking import factors, leaning_of
@@ -72,7 +73,8 @@ class Support:
 
     `unknown` are names that stand nowhere here, `missing` telling words that the places do not
     hold, `sought` all that was looked for. It `is_scattered` where one thing is asked for and no
-    one place holds it.
+    one place holds it; `lacking` are the telling words of it that the best place does not hold. It
+    `is_vague` where a reason is asked for by one word.
     """
 
     standing: Standing
@@ -80,31 +82,34 @@ class Support:
     missing: tuple[str, ...] = ()
     sought: tuple[str, ...] = ()
     is_scattered: bool = False
+    is_vague: bool = False
+    lacking: tuple[str, ...] = ()
 
 
 def support(
     question: str, terms: Terms, worth: Mapping[str, float], held: Sequence[frozenset[str]]
 ) -> Support:
     """Compare what was asked with the words that each place holds, the best one first."""
-    rarest = max(worth.values(), default=1.0)
-    # How code may write a name is no word of its own where code does not.
-    forms = joined_forms(question)
-    weights = {
-        word: worth.get(word, rarest * weight)
-        for word, weight in terms.weights
-        if word in worth or word not in forms
-    }
+    weights = _weights(question, terms, worth)
     everything = sum(weights.values()) or 1.0
-    lead = sum(value for word, value in weights.items() if held and word in held[0]) / everything
     everywhere = frozenset().union(*held)
     most = max(weights.values(), default=0.0)
     telling = {word for word, value in weights.items() if value >= _TELLING * most}
     words = words_of(question)
     said = (word for word in words if word not in _OF_ANYTHING)
     written = [(word, frozenset(tokens(word)[:1])) for word in said]
-    unknown = [*_unknown(words, terms, worth, count=len(weights))]
+    is_short = len(weights) <= _SHORT_QUESTION
+    written_as_names = _written_as_names(words, terms)
+    names = unique((*written_as_names, *(_things(words) if is_short else ())))
+    absent = {word for word, _ in terms.weights if word not in worth}
+    unknown = [name for name in names if absent & set(tokens(base_name(name))[:1])]
+    hollow = {part for name in unknown for part in _hollow(name, worth)}
+    held_first = (held[0] if held else frozenset()) - hollow
+    lead = sum(value for word, value in weights.items() if word in held_first) / everything
     missing = [w for w, own in written if own and own <= telling and not own & everywhere]
-    least = _NAMED if unknown else _THERE
+    # What a short question asks for by a name has to stand where that does.
+    is_elsewhere = is_short and not set(written_as_names).isdisjoint(missing)
+    least = _NAMED if unknown or is_elsewhere else _THERE
     if terms.asks.is_on_existence:
         least = _SHORT_EXISTS if len(telling) <= _FEW else _EXISTS
     if not terms.asks.is_english:
@@ -115,19 +120,37 @@ def support(
     is_named = not (terms.asks.is_on_existence and terms.asks.is_english and called)
     is_there = bool(held) and lead >= least and is_named
     # What is asked for as one thing has to stand in one place.
-    is_scattered = terms.asks.is_on_existence and lead < _TOGETHER
+    lacking = [w for w, own in written if own and own <= telling and not own & held_first]
+    is_apart = terms.asks.is_on_one_thing and not any(telling <= place for place in held)
+    is_scattered = is_apart or (terms.asks.is_on_existence and lead < _TOGETHER)
     if not is_there:
         # What is denied is looked for beyond the index too; what other places hold is not.
         unknown = [*unknown, *called] or nowhere
-    is_thin = missing or unknown or is_scattered
+    # A reason that is asked for by one word may be that of anything.
+    is_vague = terms.asks.kind is Kind.WHY and len(weights) == 1 and not terms.names
+    is_thin = missing or unknown or is_scattered or is_vague
     enough = Standing.THIN if is_thin else Standing.ENOUGH
     return Support(
         enough if is_there else Standing.NONE,
         unknown=unique(unknown),
         missing=unique(missing),
         is_scattered=is_scattered,
+        is_vague=is_vague,
+        lacking=unique(lacking) if is_apart else (),
         sought=unique(w for w, own in written if own & weights.keys()),
     )
+
+
+def _weights(question: str, terms: Terms, worth: Mapping[str, float]) -> Mapping[str, float]:
+    """What each word of the question is worth; one that stands nowhere as much as the rarest."""
+    rarest = max(worth.values(), default=1.0)
+    # How code may write a name is no word of its own where code does not.
+    forms = joined_forms(question)
+    return {
+        word: worth.get(word, rarest * weight)
+        for word, weight in terms.weights
+        if word in worth or word not in forms
+    }
 
 
 def held_by(text: str) -> frozenset[str]:
@@ -135,18 +158,18 @@ def held_by(text: str) -> frozenset[str]:
     return frozenset(vocabulary(text))
 
 
-def _unknown(
-    words: Sequence[str], terms: Terms, worth: Mapping[str, float], *, count: int
-) -> tuple[str, ...]:
-    """What a question writes as a name, and nothing here is called."""
+def _written_as_names(words: Sequence[str], terms: Terms) -> tuple[str, ...]:
+    """What a question writes as names."""
     # Every question has words that no code has; one that is written as a name should be there.
     # A word in capitals is a word: `URL`.
-    written = [w for at, w in enumerate(words) if at and w[0].isupper() and not w.isupper()]
-    if count <= _SHORT_QUESTION:
-        written += _things(words)
-    absent = {word for word, _ in terms.weights if word not in worth}
-    named = [*terms.names, *written]
-    return unique(name for name in named if absent & set(tokens(base_name(name))[:1]))
+    written = (w for at, w in enumerate(words) if at and w[0].isupper() and not w.isupper())
+    return unique((*terms.names, *written))
+
+
+def _hollow(name: str, worth: Mapping[str, float]) -> Sequence[str]:
+    """The parts of a name that stand for nothing, for some other part of it stands nowhere."""
+    parts = tokens(base_name(name))[1:]
+    return () if all(part in worth for part in parts) else parts
 
 
 def explain(

@@ -4,9 +4,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from live_memory.core.evidence.docs import spoken_lines
+from live_memory.core.evidence.docs import spoken_lines, told_lines
 from live_memory.core.evidence.places import Definition
-from live_memory.core.evidence.uses import import_lines
+from live_memory.core.evidence.uses import import_lines, unquoted
 
 __all__ = ["Traits", "traits_of", "unpacked"]
 
@@ -31,9 +31,15 @@ class Traits:
 def traits_of(lines: Sequence[str], first: int, last: int, owner: Definition | None) -> int:
     """Look at lines `first` to `last`, and pack what is seen."""
     rows = [line for line in lines[first - 1 : last] if line.strip()]
-    branches = sum(_BRANCH.search(row) is not None for row in rows)
+    spoken = spoken_lines(lines, first, last)
+    told = told_lines(lines, first, last, spoken=spoken)
+    branches = sum(
+        _BRANCH.search(unquoted(lines[n - 1])) is not None
+        for n in range(first, last + 1)
+        if n not in told
+    )
     branching = min(1.0, _FULL_SHARE * branches / max(_FEWEST, len(rows)))
-    comment = len(spoken_lines(lines, first, last)) / (last - first + 1)
+    comment = len(spoken) / (last - first + 1)
     is_imports = len(import_lines(rows, len(rows))) > _MOSTLY * len(rows)
     is_in_test = owner is not None and _TEST.search(owner.name) is not None
     shares = round(branching * _STEPS) | round(comment * _STEPS) << 4

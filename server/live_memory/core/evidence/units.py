@@ -5,15 +5,15 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from live_memory.core.evidence.docs import spoken_lines
+from live_memory.core.evidence.docs import directive, spoken_lines
 from live_memory.core.evidence.outline import indent_of
 from live_memory.core.evidence.places import Definition, DefinitionKind
 from live_memory.core.evidence.shapes import is_code
 from live_memory.core.evidence.traits import traits_of
-from live_memory.core.evidence.words import holds_data, tokens
+from live_memory.core.evidence.words import holds_data, tokens, unique
 from live_memory.core.values import RelPath
 
-__all__ = ["LONGEST_WHOLE", "PARTS", "Unit", "cut", "loses_words", "weigh"]
+__all__ = ["LONGEST_WHOLE", "PARTS", "Unit", "cut", "heading", "loses_words", "weigh"]
 
 # A definition of so many lines is shown whole, and so is one place; a longer one is cut near
 # blank or shallow lines. An inner function of so many lines is a place of its own
@@ -24,7 +24,13 @@ _LONGEST_LINE = 2_000  # the rest of a longer line is data
 _BODIES = (DefinitionKind.FUNCTION, DefinitionKind.METHOD)
 # What a word counts in a field, how far the field's length weakens it, and the length at which it
 # counts just that: BM25F with fixed lengths, so that a file's words never have to be counted anew.
-_FIELDS = {"name": (3.0, 0.3, 4), "said": (1.0, 0.75, 20), "done": (1.0, 0.75, 50)}
+_FIELDS = {
+    "name": (3.0, 0.3, 4),
+    "said": (1.0, 0.75, 20),
+    "done": (1.0, 0.75, 50),
+    # What is said to a tool is about no subject.
+    "ordered": (0.1, 0.75, 20),
+}
 _PATH_COUNTS = 1.0
 # Weights are kept as whole numbers, in so many parts.
 PARTS = 16
@@ -60,16 +66,34 @@ def cut(path: RelPath, lines: Sequence[str], definitions: Sequence[Definition]) 
     return tuple(units)
 
 
-def weigh(path: RelPath, lines: Sequence[str], unit: Unit) -> Mapping[str, int]:
-    """How much each word counts for a unit, by the field it stands in; in `PARTS`."""
+def heading(unit: Unit, definitions: Sequence[Definition]) -> str:
+    """What a part of a document stands under: its title, and the sections around it."""
+    own = unit.definition
+    if own is None or own.kind is not DefinitionKind.SECTION:
+        return ""
+    around = (d for d in definitions if d.place.start < unit.start and unit.end <= d.place.end)
+    return " ".join(unique(d.name for d in (definitions[0], *around) if d is not own))
+
+
+def weigh(path: RelPath, lines: Sequence[str], unit: Unit, *, under: str = "") -> Mapping[str, int]:
+    """How much each word counts for a unit, by the field it stands in; in `PARTS`.
+
+    What it stands `under` counts as its path does.
+    """
     spoken: Collection[int] = ()
+    rows = {n: lines[n - 1][:_LONGEST_LINE] for n in range(unit.start, unit.end + 1)}
+    ordered: list[str] = []
     if is_code(path):
         spoken = spoken_lines(lines, unit.start, unit.end)
-    rows = range(unit.start, unit.end + 1)
+        for number, row in rows.items():
+            if found := directive(row):
+                rows[number] = row[: found.start()]
+                ordered.append(found.group())
     fields = {
         "name": unit.definition.name if unit.definition else "",
-        "said": "\n".join(lines[n - 1][:_LONGEST_LINE] for n in rows if n in spoken),
-        "done": "\n".join(lines[n - 1][:_LONGEST_LINE] for n in rows if n not in spoken),
+        "said": "\n".join(row for n, row in rows.items() if n in spoken),
+        "done": "\n".join(row for n, row in rows.items() if n not in spoken),
+        "ordered": "\n".join(ordered),
     }
     weights: defaultdict[str, float] = defaultdict(float)
     for field, text in fields.items():
@@ -78,7 +102,7 @@ def weigh(path: RelPath, lines: Sequence[str], unit: Unit) -> Mapping[str, int]:
         share = weight / (1 - slope + slope * len(words) / usual) if words else 0.0
         for word, count in Counter(words).items():
             weights[word] += count * share
-    for word in tokens(path.text):
+    for word in [*tokens(path.text), *unique(tokens(under))]:
         weights[word] += _PATH_COUNTS
     return {word: max(1, round(weight * PARTS)) for word, weight in weights.items()}
 

@@ -22,6 +22,7 @@ __all__ = [
     "is_import",
     "names_on",
     "names_used",
+    "unquoted",
     "uses_of",
 ]
 
@@ -130,7 +131,7 @@ def uses_of(
             continue
         line = file.lines[place.start - 1]
         imports = is_import(line)
-        if _NAMED_AGAIN.match(line) or not word.search(line if imports else _unquoted(line)):
+        if _NAMED_AGAIN.match(line) or not word.search(line if imports else unquoted(line)):
             continue
         if _is_declared(name, place.path, line):
             continue
@@ -147,7 +148,7 @@ def called_on(line: str) -> Iterator[tuple[str, str]]:
 
     What is no chain of names, or goes on from the line above, is `?.`.
     """
-    plain = _unquoted(line)
+    plain = unquoted(line)
     for found in _MENTION.finditer(plain):
         owner, name, call = found.groups()
         if call:
@@ -161,7 +162,7 @@ def names_on(lines: Sequence[str]) -> Iterator[tuple[str, bool]]:
     The second says whether it stands on its own or on `self`, not on some other object.
     """
     for line in lines:
-        for found in _MENTION.finditer(_unquoted(line)):
+        for found in _MENTION.finditer(unquoted(line)):
             owner, name, call = found.groups()
             if len(name) > 2 and (call or is_compound(name) or name.isupper()):
                 yield name, owner in _OWN
@@ -175,7 +176,8 @@ def is_definition_of(file: OpenedFile, definition: Definition) -> bool:
     return definition.place.end <= len(file.lines) and any(name in row for row in rows)
 
 
-def _unquoted(line: str) -> str:
+def unquoted(line: str) -> str:
+    """A line without what stands in its strings."""
     return _STRING.sub("", line)
 
 

@@ -1,13 +1,13 @@
 """Places as everybody is shown them: under `path:a-b name`, every line behind its number."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from live_memory.core.companion.rendering import heading, one_line
+from live_memory.core.evidence.natures import Nature, nature_of
 from live_memory.core.evidence.outline import head_end, indent_of
 from live_memory.core.evidence.places import Definition, DefinitionKind, OpenedFile, Place
 from live_memory.core.evidence.units import LONGEST_WHOLE
-from live_memory.core.evidence.words import unique
 
 __all__ = [
     "Excerpt",
@@ -28,6 +28,8 @@ _CHARACTERS_A_TOKEN = 3.6
 _LEAST = 60
 # Places of a file that are no further apart are shown, and cited, as one.
 _GAP = 4
+# A copy of which so many lines are shown already tells nothing.
+_REPEATED = 0.8
 # The first place is what was asked for, if any is: more of it is shown than of others.
 _LONGEST_FIRST = 110
 _BODIES = (DefinitionKind.FUNCTION, DefinitionKind.METHOD)
@@ -54,6 +56,17 @@ class Excerpt:
         rest = [span for span in self.spans if span not in cores and span[0] < span[1]]
         return (Place(path, *span) for span in (*cores, *rest))
 
+    @property
+    def rows(self) -> list[str]:
+        """The lines it shows, without blank ones and indentation."""
+        lines = (self.file.lines[n - 1] for a, b in self.spans for n in range(a, b + 1))
+        return [row for line in lines if (row := line.strip())]
+
+    def repeats(self, said: Collection[str]) -> bool:
+        """Whether nearly all of its lines are among these."""
+        rows = self.rows
+        return sum(row in said for row in rows) >= _REPEATED * len(rows)
+
     def is_near(self, other: "Excerpt") -> bool:
         """Whether no more than a few lines lie between them."""
         if self.file.path != other.file.path:
@@ -63,7 +76,7 @@ class Excerpt:
     def joined(self, other: "Excerpt") -> "Excerpt":
         """Both as one; what this one is shown for stays."""
         spans = merged((*self.spans, *other.spans))
-        return Excerpt(self.file, spans, unique((*self.names, *other.names)), self.core)
+        return Excerpt(self.file, spans, self.names or other.names, self.core)
 
 
 def room_of(tokens: int) -> int:
@@ -98,12 +111,17 @@ def spans_around(
 
 
 def filled(excerpts: Iterable[Excerpt], room: int) -> list[Excerpt]:
-    """Those there is room for, in their order; what lies close together becomes one."""
+    """Those there is room for, in their order; what lies close together becomes one, and built
+    copies of what is shown are passed over.
+    """
     shown: list[Excerpt] = []
     sizes: list[int] = []
+    said: set[str] = set()
     for new in excerpts:
         if room < _LEAST:
             break
+        if nature_of(new.file.path) is Nature.GENERATED and new.repeats(said):
+            continue
         at = next((n for n, each in enumerate(shown) if each.is_near(new)), None)
         joined = new if at is None else shown[at].joined(new)
         size = len(rendered(joined)) + 2
@@ -116,6 +134,7 @@ def filled(excerpts: Iterable[Excerpt], room: int) -> list[Excerpt]:
             sizes.append(size)
         else:
             shown[at], sizes[at] = joined, size
+        said.update(new.rows)
     return shown
 
 

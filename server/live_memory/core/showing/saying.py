@@ -11,7 +11,7 @@ from live_memory.core.evidence.shapes import is_code
 from live_memory.core.evidence.support import Support
 from live_memory.core.evidence.uses import Step, Use
 
-__all__ = ["Composed", "ending", "leading", "nothing_found", "uses_lead", "way_lead"]
+__all__ = ["Composed", "ending", "leading", "nothing_found", "qualified", "uses_lead", "way_lead"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,16 @@ def leading(place: Place, owner: Definition | None, file: OpenedFile) -> str:
     said = None if said and _DIRECTIVE.match(said) else said
     about = f": {first_sentence(said)}" if said else "."
     return f"Best fit: {place}{name}{about}"
+
+
+def qualified(lead: str, support: Support) -> str:
+    """The lead, and what speaks against it: what it lacks, or that much else may be meant."""
+    if support.lacking:
+        closest = lead.replace("Best fit", "Closest", 1)
+        return f"{closest} It holds nothing of {_listed(support.lacking)}."
+    if support.is_vague:
+        return f"{lead} The question names only {_listed(support.sought)}: say what it is about."
+    return lead
 
 
 def uses_lead(name: str, uses: Sequence[Use], *, unopened: int, definitions: int = 1) -> str:

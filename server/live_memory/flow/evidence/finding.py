@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from live_memory.core.evidence.asks import asks_of
+from live_memory.core.evidence.flags import flags_first
 from live_memory.core.evidence.natures import Nature, is_guide, nature_of
 from live_memory.core.evidence.places import Definition, Evidence
 from live_memory.core.evidence.question import (
@@ -17,6 +18,7 @@ from live_memory.core.showing.packet import Excerpt, excerpt
 from live_memory.core.showing.saying import leading, way_lead
 from live_memory.core.values import RelPath
 from live_memory.flow.evidence.desk import Desk
+from live_memory.flow.evidence.onwards import with_called
 from live_memory.flow.evidence.tracing import way
 from live_memory.flow.evidence.using import MOST_NAMESAKES, users_of
 
@@ -54,7 +56,9 @@ async def found_for(question: str, evidence: Evidence, desk: Desk, *, room: int)
             used = await users_of(base, defined, evidence, desk, room=room, is_asked=is_asked)
             if used is not None:
                 return Found(*used, is_settled=True)
-    excerpts = _excerpts(evidence)
+    if asks_of(question).is_on_flags:
+        evidence = flags_first(question, evidence)
+    excerpts = _excerpts(await with_called(evidence, desk))
     if asks_of(question).is_on_what_it_is and (said := await _said_of_itself(desk)):
         lead = f"What it says of itself: {said[0].file.path}."
         return Found(lead, [*said, *excerpts], is_settled=True)

@@ -55,12 +55,12 @@ def test_the_files_a_question_is_on_show_in_its_words() -> None:
     assert asks_of("Is there an example of a plugin?").is_on_examples
     assert asks_of("When was the option removed?").is_on_history
     assert asks_of("Which dependencies does it install?").is_on_build
-    plain = asks_of("Where is the cookie saved?")
+    plain = asks_of("Where are cookies saved?")
     assert plain == Asks()
 
 
 def test_a_word_with_another_in_it_is_not_that_word() -> None:
-    asks = asks_of("Where is the latest contest resampled and preadded?")
+    asks = asks_of("Where are latest contests resampled and preadded?")
     assert asks == Asks()
 
 
@@ -88,3 +88,27 @@ def test_any_text_asks_something_of_a_kind(question: str) -> None:
 )
 def test_a_question_without_end_is_read_in_no_time(word: str) -> None:
     assert asks_of(word * 20_000).kind in Kind
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["What is this project about?", "What is this library and how do I run its tests?",
+     "what does this tool do, and who releases it"],
+)  # fmt: skip
+def test_what_something_is_may_be_asked_beside_more(question: str) -> None:
+    assert asks_of(question).is_on_what_it_is
+    assert not asks_of("What is this tool written in?").is_on_what_it_is
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["What is the default of --jobs?", "what does --prepare do", "--depth, its default?"],
+)
+def test_what_a_flag_does_and_its_default_are_told_from_its_other_uses(question: str) -> None:
+    assert asks_of(question).is_on_flags
+    assert not asks_of("how does --popup relaunch it?").is_on_flags
+
+
+def test_who_asks_where_the_thing_is_asks_for_one() -> None:
+    assert asks_of("Where is the Redis session backend configured?").is_on_one_thing
+    assert not asks_of("Where do numbers become doubles?").is_on_one_thing

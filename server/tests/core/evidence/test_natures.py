@@ -19,7 +19,12 @@ from live_memory.core.values import RelPath
     ("nature", "names"),
     [
         (Nature.CODE, "src/a.py lib/router.go a.rs src/change.py news.js src/history/undo.ts"),
-        (Nature.TEST, "tests/a.py a.test.js src/CartTest.java testdata/a.json"),
+        (
+            Nature.TEST,
+            "tests/a.py a.test.js src/CartTest.java testdata/a.json features/pay.feature",
+        ),
+        (Nature.TEST, "features/step_definitions/pay.rb features/support/env.js x/pay.feature"),
+        (Nature.EXAMPLE, "docs/conf.py doc/messages/bad.py documentation/a.js"),
         (Nature.EXAMPLE, "examples/a.py docs_src/first.py demo/main.go config.example.toml"),
         (Nature.VENDORED, "vendor/a/b.go third_party/zip.c node_modules/x/i.js vendor/tests/a.c"),
         (Nature.GENERATED, "dist/a.js api.pb.go a.min.js poetry-lock.json Cargo.lock a_pb2.py"),

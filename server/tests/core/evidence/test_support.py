@@ -108,6 +108,39 @@ def test_a_common_word_that_the_places_do_not_hold_takes_nothing_away() -> None:
     assert (found.standing, found.missing) == (Standing.ENOUGH, ())
 
 
+@pytest.mark.parametrize("name", ["KafkaConsumer", "consume_kafka", "EmailConsumer"])
+def test_parts_of_a_name_that_stands_nowhere_are_no_trace_of_it(name: str) -> None:
+    """Kafka stands nowhere, so what consumes something is none of its classes."""
+    found = _support(f"where is the {name} class", "class consumer consume")
+    assert (found.standing, found.unknown) == (Standing.NONE, (name,))
+
+
+def test_a_name_that_is_written_otherwise_is_held_by_its_parts() -> None:
+    found = _support("where is sessionSaver called", "save session session_saver call")
+    assert found.standing is Standing.THIN
+
+
+@pytest.mark.parametrize("name", ["Sentry", "Redis", "Stripe"])
+def test_a_name_that_stands_elsewhere_alone_is_not_there(name: str) -> None:
+    asked = f"Where is the {name} upload of crashes configured?"
+    assert _support(asked, "configured", elsewhere=asked).standing is Standing.NONE
+    assert _support(asked, f"{name} configured", elsewhere=asked).standing is Standing.THIN
+
+
+def test_one_thing_that_stands_in_no_place_alone_is_not_verified() -> None:
+    found = _support("Where is the redis session backend", "redis backend", "session backend")
+    assert (found.standing, found.is_scattered) == (Standing.THIN, True)
+    assert found.lacking == ("session",)
+    found = _support("Where is the redis session backend", "session", "redis session backend")
+    assert (found.standing, found.lacking) == (Standing.ENOUGH, ())
+
+
+def test_a_reason_asked_for_by_one_word_is_vague() -> None:
+    assert _support("why is it slow", "slow").is_vague
+    assert not _support("slow", "slow").is_vague
+    assert not _support("why is the cache slow", "slow cache").is_vague
+
+
 def test_nothing_supports_a_question_without_words_or_without_places() -> None:
     assert _support("What is it?", "cookie").standing is Standing.NONE
     assert _support("cookie", elsewhere="cookie").standing is Standing.NONE

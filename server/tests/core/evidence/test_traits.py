@@ -30,6 +30,13 @@ def test_branches_are_known_in_many_languages(line: str) -> None:
     assert _looks(line).branching > 0
 
 
+@pytest.mark.parametrize(
+    "line", ['help("Stop if one fails")', "say('switch it off when idle')", 'x = "a ? b : c"']
+)
+def test_what_stands_in_strings_decides_nothing(line: str) -> None:
+    assert _looks(f"{line}\n" * 4).branching == 0
+
+
 def test_a_word_with_a_branch_in_it_is_none() -> None:
     assert _looks("notify(elsewhere, cases)\n").branching == 0
 

@@ -1,11 +1,20 @@
 """A file in places."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from live_memory.core.evidence.outline import outline
 from live_memory.core.evidence.traits import unpacked
-from live_memory.core.evidence.units import LONGEST_WHOLE, PARTS, Unit, cut, loses_words, weigh
+from live_memory.core.evidence.units import (
+    LONGEST_WHOLE,
+    PARTS,
+    Unit,
+    cut,
+    heading,
+    loses_words,
+    weigh,
+)
 from live_memory.core.values import RelPath
 
 PATH = RelPath("src/shop/cart.py")
@@ -134,3 +143,37 @@ def test_lines_that_are_data_lose_words_and_others_do_not() -> None:
     assert not loses_words(LINES)
     assert loses_words(["x = 1", "a b " * 600])
     assert loses_words(["x" * 90])
+
+
+@pytest.mark.parametrize(
+    "order", ["# pylint: disable=cookie", "# noqa: cookie", "// eslint-disable-line cookie"]
+)
+def test_what_is_said_to_a_tool_hardly_weighs(order: str) -> None:
+    told, said = f"bake()  {order}", "bake()  # the cookie"
+    ordered, plain = (weigh(PATH, [line], Unit(1, 1, None))["cooki"] for line in (told, said))
+    assert 0 < ordered < plain / 4
+
+
+@pytest.mark.parametrize(
+    ("path", "lines"),
+    [
+        ("a.md", ["# Releasing", "text", "## With tox", "run it"]),
+        ("a.md", ["# Guide", "", "# Releasing", "text", "## With tox", "run it"]),
+        ("a.rst", ["Releasing", "=========", "", "text", "", "With tox", "--------", "", "run it"]),
+    ],
+)
+def test_a_part_of_a_document_stands_under_its_headings(path: str, lines: list[str]) -> None:
+    document = RelPath(path)
+    sections = outline(document, lines)
+    *_, last = cut(document, lines, sections)
+    under = heading(last, sections)
+    assert "Releasing" in under
+    assert "tox" not in under
+    assert weigh(document, lines, last, under=under)["releas"] == PARTS
+    assert "releas" not in weigh(document, lines, last)
+
+
+def test_a_definition_of_a_program_stands_under_no_heading() -> None:
+    lines = ["class A:", "    def f(self):", "        pass"]
+    definitions = outline(PATH, lines)
+    assert [heading(unit, definitions) for unit in cut(PATH, lines, definitions)] == ["", ""]

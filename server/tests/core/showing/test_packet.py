@@ -127,14 +127,23 @@ def test_places_are_shown_in_order_as_far_as_there_is_room_and_a_smaller_one_may
     assert filled([large, small], 3) == []
 
 
-def test_what_lies_close_together_is_shown_as_one_under_both_names() -> None:
+def test_what_lies_close_together_is_shown_as_one_under_the_first_name() -> None:
     one, other = _part(LONG, (10, 20), name="one"), _part(LONG, (23, 30), name="other")
     (shown,) = filled([one, other], PLENTY)
-    assert (shown.spans, shown.names, shown.core) == (((10, 30),), ("one", "other"), (10, 20))
+    assert (shown.spans, shown.names, shown.core) == (((10, 30),), ("one",), (10, 20))
     apart = _part(LONG, (40, 50))
     assert len(filled([one, apart], PLENTY)) == 2
     elsewhere = _part(_opened("x = 1\n" * 30, OTHER), (10, 20))
     assert len(filled([one, elsewhere], PLENTY)) == 2
+
+
+@pytest.mark.parametrize("copy", ["dist/a.js", "lib/a.min.js", "gen/a.py"])
+def test_built_copies_of_what_is_shown_are_passed_over(copy: str) -> None:
+    one = _part(LONG, (10, 20))
+    again = _part(_opened("\n".join(LONG.lines), RelPath(copy)), (10, 20))
+    other = _part(_opened("y = 2\n" * 30, RelPath(copy)), (10, 20))
+    assert filled([one, again], PLENTY) == [one]
+    assert filled([one, other], PLENTY) == [one, other]
 
 
 def test_more_tokens_give_more_room() -> None:

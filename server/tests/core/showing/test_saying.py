@@ -4,7 +4,14 @@ from live_memory.core.evidence.outline import outline
 from live_memory.core.evidence.places import OpenedFile, Place, RankedUnit
 from live_memory.core.evidence.support import Standing, Support
 from live_memory.core.evidence.uses import Step, Use
-from live_memory.core.showing.saying import ending, leading, nothing_found, uses_lead, way_lead
+from live_memory.core.showing.saying import (
+    ending,
+    leading,
+    nothing_found,
+    qualified,
+    uses_lead,
+    way_lead,
+)
 from live_memory.core.values import ContentHash, RelPath
 
 PLENTY = 10_000
@@ -118,3 +125,12 @@ def test_further_places_are_named_as_far_as_there_is_room() -> None:
     assert ending(2, ENOUGH, further, room=len(said)) == said
     many = ending(2, ENOUGH, further * 20, room=PLENTY)
     assert len(many.partition("\n")[0].split("; ")) < 10
+
+
+def test_a_lead_says_what_speaks_against_it() -> None:
+    lead = "Best fit: a.py:1-9 `f`."
+    assert qualified(lead, Support(Standing.ENOUGH, ())) == lead
+    lacking = Support(Standing.THIN, (), lacking=("session",))
+    assert qualified(lead, lacking) == "Closest: a.py:1-9 `f`. It holds nothing of `session`."
+    vague = Support(Standing.THIN, (), sought=("slow",), is_vague=True)
+    assert qualified(lead, vague) == f"{lead} The question names only `slow`: say what it is about."
