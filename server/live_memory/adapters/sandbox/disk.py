@@ -12,9 +12,10 @@ from anyio import CancelScope, CapacityLimiter, create_task_group, to_thread
 from live_memory.adapters.sandbox.dialect import compile_expression
 from live_memory.adapters.sandbox.git.excludes import UserExcludes
 from live_memory.adapters.sandbox.git.finding import Refused
+from live_memory.adapters.sandbox.git.names import Names
 from live_memory.adapters.sandbox.git.omitting import omitted
 from live_memory.adapters.sandbox.git.standing import Standing
-from live_memory.adapters.sandbox.history import Git, Names, bounded
+from live_memory.adapters.sandbox.history import Git, bounded
 from live_memory.adapters.sandbox.listing import Lister
 from live_memory.adapters.sandbox.opener import OpenedFile, Opening, SafeRoot
 from live_memory.adapters.sandbox.runner import Programs, Runner

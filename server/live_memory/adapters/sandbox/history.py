@@ -15,7 +15,7 @@ from anyio import to_thread
 from live_memory.adapters.sandbox.git.differences import Difference, real_differences
 from live_memory.adapters.sandbox.git.excludes import UserExcludes
 from live_memory.adapters.sandbox.git.finding import Refused, kind_of, small_file
-from live_memory.adapters.sandbox.git.names import names_in
+from live_memory.adapters.sandbox.git.names import Names, names_in
 from live_memory.adapters.sandbox.git.objects import ObjectStore
 from live_memory.adapters.sandbox.opener import SafeRoot
 from live_memory.adapters.sandbox.repository import GitData, PrivateGitDir, locate
@@ -24,7 +24,7 @@ from live_memory.core.errors import InvalidRequest
 from live_memory.core.reading.lookup import ChangedFiles, Commit, CommitSearch, History, LogQuery
 from live_memory.core.values import RelPath
 
-__all__ = ["Git", "Names", "bounded", "searched_text"]
+__all__ = ["Git", "bounded", "searched_text"]
 
 _LONGEST_TEXT = 1_000
 _MOST_COMMITS, _MOST_CHANGED = 200, 5_000
@@ -50,18 +50,6 @@ _LOG = (
 class _Repository:
     data: GitData
     env: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Names:
-    """Names as git says them: each ends with NUL, and the last may be torn.
-
-    With a `problem`, the index they are from may be another work tree's: a name that is not on disk
-    is not to be told.
-    """
-
-    said: bytes
-    problem: str | None = None
 
 
 class Git:

@@ -80,12 +80,12 @@ class Standing:
             return False
         return now == problem and grounds.hold(told)
 
-    def found_same(self, said: bytes, asked_ns: int) -> None:
+    def found_same(self, said: bytes | None, asked_ns: int) -> None:
         """Git said the same again, asked at this time of day: look at what that rests on.
 
         Nothing is known where any of it changed shortly before, as it may have changed since.
         """
-        if said is self._too_much:
+        if said is None or said is self._too_much:
             return
         self._grounds = _Grounds()
         try:
