@@ -33,7 +33,9 @@ def ask(
     # Refused here by the rules that the server has too, before anybody is asked.
     Question(question, Instant(0.0), Budget(timeout_s))
     server = find(configuration.settings)
-    body = {"question": question, "cwd": absolute(cwd), "timeout": timeout_s}
+    body: dict[str, object] = {"question": question, "cwd": absolute(cwd), "timeout": timeout_s}
+    if as_json:
+        body["why"] = True
     for reply in stream(server, "/v1/ask", body, timeout_s=timeout_s + _GRACE_S):
         if "answer" in reply:
             _show_progress("")

@@ -3,8 +3,11 @@
 import math
 import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cache, lru_cache
+from operator import mul
 from typing import Self
 
 from live_memory.core.values import TokenCount
@@ -52,6 +55,8 @@ _CJK = re.compile(
     "[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
 )
 _WHOLE_WORD = 6
+# Pieces are priced once, the longest ones aside: a megabyte for each family that is used.
+_REMEMBERED, _LONGEST_REMEMBERED = 8_192, 40
 
 # Up to 4.6; whatever follows, and whatever is unknown, counts as the newest.
 _OLD_CLAUDE = re.compile(
@@ -80,8 +85,10 @@ def family_of(model: str) -> Family:
 
 def estimate(text: str, *, family: Family = Family.CLAUDE_4_8) -> TokenCount:
     """Estimate the tokens of a text; an empty one has none."""
-    pairs = zip(_COSTS[family], _features(text), strict=True)
-    return TokenCount(math.ceil(sum(cost * count for cost, count in pairs)))
+    price = _prices_of(family)
+    # Code repeats itself: a file of 3,500 pieces has 400 different ones.
+    pieces = Counter(_PIECE.findall(text)).items()
+    return TokenCount(-(-sum([times * price(piece) for piece, times in pieces]) // 1_000))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,33 +112,36 @@ class Calibration:
         return TokenCount(math.ceil(estimated * dict(self.ratios).get(model, 1.0)))
 
 
-def _features(text: str) -> tuple[int, ...]:
-    words = extra = upper = digits = ends = indent = wide = underscores = 0
-    runs = marks = others = cjk = 0
-    # Code repeats itself: a file of 3,500 pieces has 400 different ones.
-    for piece, times in Counter(_PIECE.findall(text)).items():
-        first = piece[0]
-        if first == "\n":
-            ends += times
-            indent += times * (len(piece) - 1)
-        elif first in " \t":
-            wide += times * (len(piece) > 1)
-        elif not piece.isascii():
-            wide_characters = len(_CJK.findall(piece))
-            cjk += times * wide_characters
-            others += times * (len(piece) - wide_characters)
-        elif first.isalpha():
-            words += times
-            extra += times * max(0, len(piece) - _WHOLE_WORD)
-            if len(piece) > 1 and piece.isupper():
-                upper += times * len(piece)
-        elif first.isdigit():
-            digits += times * len(piece)
-        elif first == "_":
-            underscores += times
-        else:
-            runs += times
-            marks += times * (len(piece) - 1)
-    return (
-        words, extra, upper, digits, ends, indent, wide, underscores, runs, marks, others, cjk,
-    )  # fmt: skip
+@cache
+def _prices_of(family: Family) -> Callable[[str], int]:
+    """What a piece costs with a family of models, in thousandths of a token."""
+    costs = [round(1_000 * cost) for cost in _COSTS[family]]
+
+    @lru_cache(_REMEMBERED)
+    def of_word(piece: str) -> int:
+        return sum(map(mul, costs, _features(piece)))
+
+    def price(piece: str) -> int:
+        return of_word(piece) if len(piece) <= _LONGEST_REMEMBERED else of_word.__wrapped__(piece)
+
+    return price
+
+
+def _features(piece: str) -> tuple[int, ...]:
+    """How often each of the columns of `_COSTS` counts for a piece."""
+    first, size = piece[0], len(piece)
+    if first == "\n":
+        return (0, 0, 0, 0, 1, size - 1)
+    if first in " \t":
+        return (0, 0, 0, 0, 0, 0, int(size > 1))
+    if not piece.isascii():
+        wide = len(_CJK.findall(piece))
+        return (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, size - wide, wide)
+    if first.isalpha():
+        upper = size if size > 1 and piece.isupper() else 0
+        return (1, max(0, size - _WHOLE_WORD), upper)
+    if first.isdigit():
+        return (0, 0, 0, size)
+    if first == "_":
+        return (0, 0, 0, 0, 0, 0, 0, 1)
+    return (0, 0, 0, 0, 0, 0, 0, 0, 1, size - 1)

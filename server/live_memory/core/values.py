@@ -72,6 +72,10 @@ class RelPath:
         stem, dot, ending = self.name.rpartition(".")
         return f".{ending.lower()}" if dot and stem else ""
 
+    def __hash__(self) -> int:
+        # Looked up by in every table; the generated one makes a tuple first.
+        return hash(self.text)
+
     def __str__(self) -> str:
         return self.text
 

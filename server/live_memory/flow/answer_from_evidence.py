@@ -98,7 +98,9 @@ async def answer_from_evidence(
         grounding=composed.grounding,
         citations=composed.citations,
         evidence=MappingProxyType({path: hashes[path] for path in used}),
-        why=explain(question.text, terms, evidence, composed.citations),
+        why=explain(question.text, terms, evidence, composed.citations)
+        if question.wants_why
+        else MappingProxyType({}),
     )
 
 

@@ -89,7 +89,7 @@ class Indexer:
         self._before = Comparison()
         # When the last listing of a pass began, and what was not known of it.
         self._compared_at, self._last = -math.inf, Comparison()
-        self._takes_long = anyio.Event()
+        self._takes_long, self._news = False, anyio.Event()
         # What questions took in while a pass runs.
         self._taken: dict[RelPath, StatSignature] = {}
         self.right_of_way = RightOfWay()
@@ -110,6 +110,7 @@ class Indexer:
                 self.state = IndexState(self.state.files, self.state.waiting, problem=str(problem))
             finally:
                 done.set()
+                self._tell_news()
 
     async def caught_up(self) -> IndexState:
         """Wait for a pass that began after this call."""
@@ -127,16 +128,14 @@ class Indexer:
         """Wait for a pass that began after this call, unless one turns out to take long."""
         done = self._next_pass_done
         self._wanted.set()
-        async with anyio.create_task_group() as tasks:
-
-            async def give_up() -> None:
-                await self._takes_long.wait()
-                tasks.cancel_scope.cancel()
-
-            tasks.start_soon(give_up)
-            await done.wait()
-            tasks.cancel_scope.cancel()
+        while not self._takes_long and not done.is_set():
+            await self._news.wait()
         return done.is_set()
+
+    def _tell_news(self) -> None:
+        """Let those look again who wait for a pass, or for how long one takes."""
+        self._news.set()
+        self._news = anyio.Event()
 
     async def compared_since(self, moment: float) -> Comparison:
         """What the index did not know of a listing that began at this moment or later.
@@ -211,12 +210,12 @@ class Indexer:
             return
         if found.gone:
             await index.update((), textless={}, gone=found.gone)
-        if takes_long(found.changed):
-            self._takes_long.set()
+        self._takes_long = takes_long(found.changed)
+        self._tell_news()
         try:
             updates = await self._take_in_all(found.changed, index) + bool(found.gone)
         finally:
-            self._takes_long = anyio.Event()
+            self._takes_long = False
         known = await index.known()
         self._before = await self._off_the_loop(
             len(found.changed), partial(found.settled, known, updates=updates)

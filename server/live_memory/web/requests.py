@@ -145,7 +145,12 @@ def parse_events(fields: Mapping[str, object]) -> Sequence[Mapping[str, object]]
 
 
 def parse_question(
-    text: object, *, timeout: object, max_answer_tokens: object, asked_at: Instant
+    text: object,
+    *,
+    timeout: object,
+    max_answer_tokens: object,
+    asked_at: Instant,
+    wants_why: object = None,
 ) -> Question:
     """A question as callers send it; `None` stands for the default.
 
@@ -161,7 +166,9 @@ def parse_question(
         raise InvalidRequest("timeout must be a number of seconds from 5 to 1800")
     if isinstance(tokens, bool) or not isinstance(tokens, int):
         raise InvalidRequest("max_answer_tokens must be a whole number from 256 to 32000")
-    return Question(text, asked_at, Budget(seconds, tokens))
+    if wants_why is not None and not isinstance(wants_why, bool):
+        raise InvalidRequest("why must be true or false")
+    return Question(text, asked_at, Budget(seconds, tokens), bool(wants_why))
 
 
 def _check_shape(body: bytes) -> None:

@@ -195,6 +195,7 @@ class Routes:
             timeout=fields.get("timeout"),
             max_answer_tokens=fields.get("max_answer_tokens"),
             asked_at=self._clock.now(),
+            wants_why=fields.get("why"),
         )
         cwd = workspace_of(fields, request)
         return AnswerStream(functools.partial(self._ask, cwd, question))

@@ -1,5 +1,6 @@
 """What the agent edited lately ranks higher, and an answer says why its files ranked."""
 
+from dataclasses import replace
 from types import MappingProxyType
 
 from live_memory.adapters.llm.scripted import Says, Scripted
@@ -13,7 +14,7 @@ from tests.support.memory import House, a_question
 
 STORE = b"def save_basket(basket):\n    basket.stored = True\n"
 WORLD = {"app/files.py": STORE, "app/table.py": STORE}
-QUESTION = a_question("Where is a basket stored?")
+QUESTION = replace(a_question("Where is a basket stored?"), wants_why=True)
 
 
 async def _asked(hub: Hub, question: Question = QUESTION) -> Answer:
@@ -55,6 +56,8 @@ async def test_why_is_told_to_who_asks_and_not_remembered() -> None:
     async with house.hub() as hub:
         answer = await _asked(hub)
         _, past = await hub.answers("/app")
+        unasked = await _asked(hub, replace(QUESTION, wants_why=False))
+    assert unasked.why == {}
     why = answer.why[RelPath("app/files.py")]
     assert why.words == ("basket", "stored")
     assert why.score > 0

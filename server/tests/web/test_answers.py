@@ -114,6 +114,15 @@ async def test_what_may_be_set_arrives_and_what_is_not_set_has_its_default() -> 
     assert budgets == [(60.0, 2000), (5, 256), (60.0, 2000)]
 
 
+async def test_why_files_ranked_is_told_to_who_asks_for_it() -> None:
+    async with live() as at, client(at) as http:
+        for why in (None, False, True):
+            await http.post("/v1/ask", json=QUESTION | {"why": why})
+        refused = await http.post("/v1/ask", json=QUESTION | {"why": "yes"})
+    assert [asked.wants_why for asked in at.hub.asked] == [False, False, True]
+    assert refused.status_code == 400
+
+
 FAILURES: list[tuple[LiveMemoryError, int, str]] = [
     (InvalidRequest("no"), 400, "invalid"),
     (OutsideWorkspace("no"), 400, "invalid"),

@@ -42,8 +42,8 @@ class Holdings:
 
     Units are numbered through all files; a number has its lines in `starts` and `ends`, and what
     it looks like in `traits`. `owners` and all that is asked say a file by its number in `files`;
-    `families` says how many lines there are of each language. `gone` are stretches of units that
-    belong to no file any more.
+    `families` says how many lines there are of each language; a main one has `main_lines`. `gone`
+    are stretches of units that belong to no file any more.
     """
 
     generation: int = 0
@@ -56,6 +56,7 @@ class Holdings:
     ends: "array[int]" = field(default_factory=_row)
     collection: Collection = field(default_factory=lambda: Collection(_row(), 0))
     families: Mapping[str, int] = field(default_factory=dict)
+    main_lines: float = 0.0
     gone: Sequence[range] = ()
     outlines: dict[int, Sequence[Definition]] = field(default_factory=dict)  # asked for, by file
 
@@ -65,8 +66,7 @@ class Holdings:
 
     def is_main(self, path: RelPath) -> bool:
         """Whether much of the programs here is written in the language of a file."""
-        lines = sum(self.families.values())
-        return self.families.get(family_of(path), 0) >= lines * _MAIN_SHARE
+        return self.families.get(family_of(path), 0) >= self.main_lines
 
     def unit_at(self, file: File, line: int) -> int:
         """The number of the unit that holds a line, or of the last before it."""
@@ -144,6 +144,7 @@ class _Growing:
             ends=ends,
             collection=Collection(owners, self._live),
             families=self._families,
+            main_lines=sum(self._families.values()) * _MAIN_SHARE,
             gone=self._gone,
             outlines=self._outlines,
         )

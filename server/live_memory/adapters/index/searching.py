@@ -6,7 +6,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
+from itertools import compress, count
 
 from live_memory.adapters.index.asking import definitions_named, outline_of, postings
 from live_memory.adapters.index.database import Damaged
@@ -24,6 +24,8 @@ __all__ = ["Scored", "rank", "score"]
 _MOST_LIKELY, _MOST_PLACES = 600, 60
 # The files of so many places are opened, beside the best files.
 _MOST_OPENED = 16
+# So many units of a word are gone through in the time in which one of them is looked for.
+_FEW_TIMES = 20
 # With 100,000 files a question's common words are in a million units: four megabytes, and as much
 # for the scores. That is not kept after the answer.
 _MOST_KEPT = 200_000
@@ -129,16 +131,20 @@ def _places(scored: Scored, best: Sequence[int]) -> list[tuple[int, float]]:
     """The units that are worth most, with how much, best first."""
     held, leaning = scored.held, ranking.leaning_of(scored.terms)
     everything = sum(word.worth for word in scored.words) or 1.0
-    likely = heapq.nlargest(_MOST_LIKELY, enumerate(scored.units), key=itemgetter(1))
+    likely = _likely(scored.units)
+    traits = {unit: unpacked(held.traits[unit]) for unit in likely}
+    shares = _shares(scored.words, likely)
     valued: dict[int, float] = {}
-    traits = {unit: unpacked(held.traits[unit]) for unit, value in likely if value}
+    factors: dict[tuple[int, bool, bool], float] = {}
     for unit, look in traits.items():
-        path = held.files.path(held.owners[unit])
-        share = sum(word.worth for word in scored.words if word.is_at(unit)) / everything
-        value = ranking.place_score(scored.units[unit], held=share)
-        factor = ranking.place_factor(path, look, leaning, is_main=held.is_main(path))
-        factor = max(1.0, factor) if unit in scored.meant else factor
-        valued[unit] = value * factor
+        key = held.owners[unit], look.is_imports, look.is_test
+        factor = factors.get(key)
+        if factor is None:
+            factor = factors[key] = _factor(held, key, leaning)
+        if unit in scored.meant:
+            factor = max(1.0, factor)
+        share = shares[unit] / everything
+        valued[unit] = ranking.place_score(scored.units[unit], held=share) * factor
     order = sorted(valued, key=lambda unit: (-valued[unit], unit))[:_MOST_PLACES]
     found = [
         (unit, ranking.by_rank(at) * ranking.emphasis(traits[unit], leaning.asks))
@@ -149,6 +155,37 @@ def _places(scored: Scored, best: Sequence[int]) -> list[tuple[int, float]]:
         lead = next((pair for pair in found if held.owners[pair[0]] == best[0]), None)
         found = [lead, *(pair for pair in found if pair is not lead)] if lead else found
     return found
+
+
+def _factor(held: Holdings, key: tuple[int, bool, bool], leaning: ranking.Leaning) -> float:
+    file, is_imports, is_test = key
+    path = held.files.path(file)
+    return ranking.place_factor(
+        path, leaning, is_imports=is_imports, is_test=is_test, is_main=held.is_main(path)
+    )
+
+
+def _shares(words: Sequence[_Word], units: Sequence[int]) -> Mapping[int, float]:
+    """What the words that are in each of these units are worth."""
+    shares = dict.fromkeys(units, 0.0)
+    for word in words:
+        if len(word.units) <= _FEW_TIMES * len(shares):
+            there = shares.keys() & word.units
+        else:
+            there = {unit for unit in units if word.is_at(unit)}
+        for unit in there:
+            shares[unit] += word.worth
+    return shares
+
+
+def _likely(values: Sequence[float]) -> Sequence[int]:
+    """The units with the highest values above zero, best first; of equal ones the first."""
+    units = [*compress(count(), values)]
+    if len(units) > _MOST_LIKELY:
+        # Comparing values alone takes half the time, of which a large tree has a million.
+        least = heapq.nlargest(_MOST_LIKELY, filter(None, values))[-1]
+        units = [unit for unit in units if values[unit] >= least]
+    return sorted(units, key=values.__getitem__, reverse=True)[:_MOST_LIKELY]
 
 
 def _best(held: Holdings, totals: Mapping[int, float], limit: int) -> Sequence[int]:

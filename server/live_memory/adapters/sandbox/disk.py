@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar, TypeVarTuple
@@ -11,8 +12,10 @@ from anyio import CancelScope, CapacityLimiter, create_task_group, to_thread
 from live_memory.adapters.sandbox.dialect import compile_expression
 from live_memory.adapters.sandbox.git.excludes import UserExcludes
 from live_memory.adapters.sandbox.git.finding import Refused
+from live_memory.adapters.sandbox.git.names import Names
 from live_memory.adapters.sandbox.git.omitting import omitted
-from live_memory.adapters.sandbox.history import Git, Names, bounded
+from live_memory.adapters.sandbox.git.standing import Standing
+from live_memory.adapters.sandbox.history import Git, bounded
 from live_memory.adapters.sandbox.listing import Lister
 from live_memory.adapters.sandbox.opener import OpenedFile, Opening, SafeRoot
 from live_memory.adapters.sandbox.runner import Programs, Runner
@@ -73,6 +76,7 @@ class DiskSandbox:
         self._threads = CapacityLimiter(_THREADS)
         programs = _trusted(programs, root)
         self._git = Git(self._root, runner, programs.git, excludes)
+        self._standing = Standing(self._git, root)
         self._searcher = Searcher(root, runner, programs, read=self._read, redactor=redactor)
 
     async def is_same_root(self) -> bool:
@@ -81,8 +85,12 @@ class DiskSandbox:
 
     async def list(self) -> Listing:
         """Regular files that git's ignore rules keep, with their signatures; no links followed."""
+        same = await self._in_thread(self._as_before)
+        if same is not None:
+            return same
         names: Names | Refused | None = None
         unlooked: LiveMemoryError | None = None
+        asked_ns = time.time_ns()
 
         async def ask_git() -> None:
             nonlocal names, unlooked
@@ -105,10 +113,16 @@ class DiskSandbox:
             raise unlooked
         match names:
             case Names(plan.said, plan.problem):
+                await self._in_thread(self._standing.found_same, plan.said, asked_ns)
                 return listing
             case Names(said, problem):
                 return await self._in_thread(self._lister.by_names, said, problem)
         return await self._in_thread(self._lister.by_walk, str(names))
+
+    def _as_before(self) -> Listing | None:
+        """Look at the names from before, where git would say them again."""
+        plan = self._lister.plan
+        return self._lister.look(plan) if self._standing.is_of(plan.said, plan.problem) else None
 
     async def omitted(self, listing: Listing) -> Sequence[Omitted]:
         """What the last listing leaves out that no rule ignores, and repositories below."""

@@ -4,16 +4,18 @@ Whatever a caller names is data: a revision is resolved to an id first, a path i
 pathspec after `--`, a text is glued to its own option.
 """
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from threading import Lock
 
-from anyio import CapacityLimiter, to_thread
+from anyio import to_thread
 
 from live_memory.adapters.sandbox.git.differences import Difference, real_differences
 from live_memory.adapters.sandbox.git.excludes import UserExcludes
 from live_memory.adapters.sandbox.git.finding import Refused, kind_of, small_file
-from live_memory.adapters.sandbox.git.names import names_in
+from live_memory.adapters.sandbox.git.names import Names, names_in
 from live_memory.adapters.sandbox.git.objects import ObjectStore
 from live_memory.adapters.sandbox.opener import SafeRoot
 from live_memory.adapters.sandbox.repository import GitData, PrivateGitDir, locate
@@ -22,7 +24,7 @@ from live_memory.core.errors import Exhausted, InvalidRequest, refuse_exhausted
 from live_memory.core.reading.lookup import ChangedFiles, Commit, CommitSearch, History, LogQuery
 from live_memory.core.values import RelPath
 
-__all__ = ["Git", "Names", "bounded", "searched_text"]
+__all__ = ["Git", "bounded", "searched_text"]
 
 _LONGEST_TEXT = 1_000
 _MOST_COMMITS, _MOST_CHANGED = 200, 5_000
@@ -50,18 +52,6 @@ class _Repository:
     env: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
-    """Names as git says them: each ends with NUL, and the last may be torn.
-
-    With a `problem`, the index they are from may be another work tree's: a name that is not on disk
-    is not to be told.
-    """
-
-    said: bytes
-    problem: str | None = None
-
-
 class Git:
     """Reads one work tree's git data."""
 
@@ -72,7 +62,7 @@ class Git:
         self._excludes = excludes
         self._private, self._objects = PrivateGitDir(root.root), ObjectStore(root.root)
         # One at a time brings the private git dir up to date.
-        self._setup = CapacityLimiter(1)
+        self._setup = Lock()
 
     async def names(self) -> Names:
         """Tracked names and untracked ones that no rule ignores.
@@ -89,6 +79,32 @@ class Git:
         if not ran.is_fine and not ran.is_cut:
             raise Refused("git cannot list: its index is damaged, or of a form it does not know")
         return Names(ran.out, repository.data.problem)
+
+    def told(self) -> tuple[str | None, Sequence[str]]:
+        """What is wrong with the git data, and the files that tell git what to list; this blocks.
+
+        They are brought up to date.
+
+        Raises:
+            Refused: git cannot say.
+        """
+        with self._setup:
+            data = locate(self._root.root)
+            env = self._environment(data)
+        private = (f"{env['GIT_DIR']}/{name}" for name in ("info/exclude", "git/ignore", "config"))
+        return data.problem, (env["GIT_INDEX_FILE"], *private)
+
+    async def ignored(self, folders: Sequence[str]) -> frozenset[str]:
+        """Those of some folders, each ended by a slash, that a rule is about.
+
+        Raises:
+            Refused: git cannot say.
+        """
+        # It takes no literal pathspecs, and a dot in front makes a name one.
+        stdin = b"".join(b"./" + os.fsencode(name) + b"\0" for name in folders)
+        arguments = ("--no-literal-pathspecs", "check-ignore", "-z", "--stdin")
+        ran = await self._git(await self._repository(), *arguments, stdin=stdin)
+        return frozenset(name.removeprefix("./") for name in names_in(ran.out))
 
     async def history(self, query: LogQuery | CommitSearch | ChangedFiles) -> History:
         """Answer one question; `problem` says why there is no history.
@@ -119,17 +135,21 @@ class Git:
         await to_thread.run_sync(self._private.close)
 
     async def _repository(self) -> _Repository:
-        if self._program is None:
-            raise Refused("git is not installed")
-        return await to_thread.run_sync(self._prepare, limiter=self._setup)
+        return await to_thread.run_sync(self._prepare)
 
     def _prepare(self) -> _Repository:
-        data = locate(self._root.root)
-        problem = data.problem or self._objects.problem(data.common)
-        data = replace(data, objects_problem=problem)
+        with self._setup:
+            data = locate(self._root.root)
+            problem = data.problem or self._objects.problem(data.common)
+            data = replace(data, objects_problem=problem)
+            return _Repository(data, self._environment(data))
+
+    def _environment(self, data: GitData) -> Mapping[str, str]:
+        if self._program is None:
+            raise Refused("git is not installed")
         excludes = self._excludes.text(self._root.root, own=data.own, common=data.common)
         try:
-            return _Repository(data, self._private.environment(data, excludes))
+            return self._private.environment(data, excludes)
         except OSError as problem:
             refuse_exhausted(problem)
             raise Refused("no private folder can be made for git") from problem

@@ -79,11 +79,12 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What was asked, cleaned, and when."""
+    """What was asked, cleaned, and when; `wants_why` asks what raised the cited files, too."""
 
     text: str
     asked_at: Instant
     budget: Budget = field(default_factory=Budget)
+    wants_why: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", clean(self.text).strip())

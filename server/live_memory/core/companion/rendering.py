@@ -82,6 +82,8 @@ def render_fact(fact: Fact) -> str:
 
 def one_line(text: str) -> str:
     """Without what could end the line: a file's name may hold a line end, and then is not cited."""
+    if text.isascii() and text.isprintable():  # nearly all are
+        return text
     return _LINE_END.sub("\ufffd", clean(text))
 
 

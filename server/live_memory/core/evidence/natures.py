@@ -175,4 +175,5 @@ def is_on_settings(path: RelPath) -> bool:
 
 def family_of(path: RelPath) -> str:
     """The language of a program, by the ending of its files."""
-    return _FAMILIES.get(path.suffix, path.suffix)
+    ending = path.suffix
+    return _FAMILIES.get(ending, ending)

@@ -181,16 +181,18 @@ def place_score(score: float, *, held: float) -> float:
     return score * (1 - _COVERED + _COVERED * held)
 
 
-def place_factor(path: RelPath, traits: Traits, leaning: Leaning, *, is_main: bool) -> float:
-    """How far what a place looks like, and what its file is, speak for or against it.
+def place_factor(
+    path: RelPath, leaning: Leaning, *, is_imports: bool, is_test: bool, is_main: bool
+) -> float:
+    """How far what a place is, and what its file is, speak for or against it.
 
     `is_main` says whether the file is in a language that much here is written in.
     """
     asks, nature = leaning.asks, nature_of(path)
     value = _prior(path, nature, asks)
-    if traits.is_imports:
+    if is_imports:
         value *= _IMPORTS
-    if traits.is_test and nature is Nature.CODE and not asks.is_on_tests:
+    if is_test and nature is Nature.CODE and not asks.is_on_tests:
         value *= _IN_TEST
     if nature is Nature.CODE and (not is_main or is_aside(path)):
         value *= _ASIDE

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from live_memory.core.evidence.docs import spoken_lines, told_lines
 from live_memory.core.evidence.places import Definition
@@ -46,6 +47,7 @@ def traits_of(lines: Sequence[str], first: int, last: int, owner: Definition | N
     return shares | is_imports << 8 | is_in_test << 9
 
 
+@lru_cache(2_048)
 def unpacked(traits: int) -> Traits:
     """Undo the packing."""
     return Traits(

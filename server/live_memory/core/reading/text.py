@@ -35,6 +35,8 @@ class DecodedText:
 
 def clean(text: str) -> str:
     """Replace lone surrogates and NUL, which JSON, SQLite and providers refuse (cases C18)."""
+    if text.isascii() and "\0" not in text:
+        return text
     return _UNSPEAKABLE.sub("\ufffd", text)
 
 

@@ -1,7 +1,8 @@
 """Finds the facts that a question is about, and states those that still stand where they say."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 
 import anyio.to_thread
@@ -12,7 +13,7 @@ from live_memory.core.checking.shown import SourceFile
 from live_memory.core.compacting.choosing import relevant
 from live_memory.core.companion.prompt import KNOWN
 from live_memory.core.evidence.question import terms_of
-from live_memory.core.memory.ledger import Fact
+from live_memory.core.memory.ledger import Fact, Ledger
 from live_memory.core.tokens import estimate
 from live_memory.flow.workspace import Workspace
 
@@ -20,6 +21,8 @@ __all__ = ["with_what_is_known"]
 
 # Facts add to what was found; they never crowd it out.
 _MOST, _TOKENS = 6, 400
+# So many facts are gone through faster than a thread is found for it.
+_FEW = 200
 
 
 async def with_what_is_known(memory: Workspace, question: Question, evidence: Answer) -> Answer:
@@ -30,18 +33,22 @@ async def with_what_is_known(memory: Workspace, question: Question, evidence: An
     ledger, near = memory.window.ledger, [citation.path for citation in evidence.citations]
     if not ledger.facts:
         return evidence
+    look = partial(relevant, ledger, terms_of(question.text), near, most=_MOST)
+    facts = await _found(look, ledger, _TOKENS)
+    if all(_is_said(fact, evidence.citations) for fact in facts):
+        return evidence
     room = question.budget.answer_tokens - estimate(evidence.text)
-    facts = await anyio.to_thread.run_sync(
-        lambda: relevant(
-            ledger,
-            terms_of(question.text),
-            near,
-            most=_MOST,
-            budget_tokens=min(room, _TOKENS),
-        )
-    )
+    if room < _TOKENS:
+        facts = await _found(look, ledger, room)
     new = [fact for fact in facts if not _is_said(fact, evidence.citations)]
     return await _stated(memory, new, evidence)
+
+
+async def _found(
+    look: Callable[..., tuple[Fact, ...]], ledger: Ledger, tokens: int
+) -> tuple[Fact, ...]:
+    work = partial(look, budget_tokens=tokens)
+    return work() if len(ledger.facts) <= _FEW else await anyio.to_thread.run_sync(work)
 
 
 async def _stated(memory: Workspace, facts: Sequence[Fact], evidence: Answer) -> Answer:

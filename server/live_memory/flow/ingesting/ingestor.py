@@ -73,7 +73,7 @@ class Ingestor:
         self._nothing_waits = anyio.Event()
         self._hurry = anyio.Event()
         self._offers = 0
-        self._is_doubtful = False
+        self._is_doubtful = self._is_learning = False
         self._finder = Finder(
             identity.root, sandbox=sandbox, listed=lambda: indexer.signatures, redactor=redactor
         )
@@ -113,7 +113,7 @@ class Ingestor:
         while True:
             await self._something.wait()
             self._something = anyio.Event()
-            goes_on = False
+            goes_on, self._is_learning = False, True
             while self._waiting or self._is_doubtful:
                 await (anyio.sleep(0) if goes_on else self._a_good_moment())
                 now, heard = anyio.current_time(), self._offers
@@ -133,12 +133,14 @@ class Ingestor:
                 self._in_hand = ()
                 is_calm = self._offers == heard or len(self._waiting) > _MUCH
                 goes_on = len(subjects) == _BATCH and is_calm
-            self._hurry = anyio.Event()
+            self._hurry, self._is_learning = anyio.Event(), False
             self._nothing_waits.set()
             self._nothing_waits = anyio.Event()
 
     async def caught_up(self) -> None:
         """Wait until everything that was offered is learned, also files that still change."""
+        if not self._is_learning and not self._waiting and not self._is_doubtful:
+            return
         done = self._nothing_waits
         self._hurry.set()
         self._something.set()

@@ -41,8 +41,13 @@ def _leaning(question: str) -> Leaning:
     return leaning_of(terms_of(question))
 
 
+def _factor(path: RelPath, traits: Traits, leaning: Leaning, *, is_main: bool) -> float:
+    is_imports, is_test = traits.is_imports, traits.is_test
+    return place_factor(path, leaning, is_imports=is_imports, is_test=is_test, is_main=is_main)
+
+
 def _value(path: RelPath, question: str, *, traits: Traits = PLAIN, is_main: bool = True) -> float:
-    return place_factor(path, traits, _leaning(question), is_main=is_main)
+    return _factor(path, traits, _leaning(question), is_main=is_main)
 
 
 def test_rare_words_are_worth_more_and_weights_multiply() -> None:
@@ -168,7 +173,7 @@ def test_files_for_settings_or_automation_come_forward_where_those_are_asked_for
 def test_a_place_in_a_file_that_is_written_out_or_was_edited_comes_forward() -> None:
     assert _value(PROGRAM, "what is in src/a.py?") > _value(RelPath("b.py"), "what is in src/a.py?")
     edited = replace(_leaning("how is it kept?"), edited=frozenset({PROGRAM}))
-    assert place_factor(PROGRAM, PLAIN, edited, is_main=True) > _value(PROGRAM, "how is it kept?")
+    assert _factor(PROGRAM, PLAIN, edited, is_main=True) > _value(PROGRAM, "how is it kept?")
 
 
 def test_a_place_that_holds_more_of_the_question_is_worth_more() -> None:
