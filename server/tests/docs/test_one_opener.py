@@ -33,7 +33,6 @@ OWN_FILES = {
     "core/companion/prompt.py": "prompt texts, which are package data",
     "core/compacting/request.py": "a prompt text, which is package data",
     "cli/config.py": "the user's config file",
-    "settings.py": "the user's config file",
     "web/identity.py": "who runs, in the data folder",
     "web/token.py": "the token in the data folder",
     "wiring/building.py": "folders in the data folder",
