@@ -28,11 +28,14 @@ _MOST_TOLD = 2
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What an answer is made of: its first sentence, the places to show, and those it counts on."""
+    """What an answer is made of: its first sentence, the places to show, and what ranks beside
+    them, for whom there is room for more.
+    """
 
     lead: str
     excerpts: Sequence[Excerpt]
     is_settled: bool = False
+    further: Sequence[Excerpt] = ()
 
 
 async def found_for(question: str, evidence: Evidence, desk: Desk, *, room: int) -> Found:
@@ -53,7 +56,7 @@ async def found_for(question: str, evidence: Evidence, desk: Desk, *, room: int)
             is_asked, base = name == asked, base_name(name)
             used = await users_of(base, defined, evidence, desk, room=room, is_asked=is_asked)
             if used is not None:
-                return Found(*used, is_settled=True)
+                return Found(*used, is_settled=True, further=_excerpts(evidence))
     excerpts = _excerpts(evidence)
     if asks_of(question).is_on_what_it_is and (said := await _said_of_itself(desk)):
         lead = f"What it says of itself: {said[0].file.path}."
