@@ -53,6 +53,9 @@ _SENTENCES = 300
 _NEAREST = 3
 # What answers to like questions cited doubles the gold lines of recorded sessions at 8,000 tokens.
 _UNITS_BEFORE_PAST = 2
+# Of what a model begins with, so much goes by rank; the rest shows more of the same files first: of
+# 198 everyday questions .586 are complete then and .571 without, and less is beside the point.
+_AS_RANKED = 2 / 3
 
 
 async def answer_from_evidence(
@@ -119,7 +122,10 @@ async def head_start(
     looks = chain.from_iterable(looked_at(file, viewed.get(file.path)) for file in evidence.best)
     before, after = found.excerpts[:_UNITS_BEFORE_PAST], found.excerpts[_UNITS_BEFORE_PAST:]
     known_excerpts = [_around(place, files[place.path]) for place in (*same, *looks)]
-    shown = filled([*before, *known_excerpts, *after, *found.further], room - len(lead))
+    best = filled([*before, *known_excerpts, *after, *found.further], int(room * _AS_RANKED))
+    known_files = {each.file.path for each in best}
+    rest = sorted([*after, *found.further], key=lambda each: each.file.path not in known_files)
+    shown = filled([*best, *known_excerpts, *rest], room - len(lead))
     texts = [rendered(each) for each in shown]
     about = _support(question, terms, evidence, texts, is_settled=found.is_settled)
     beyond = await look_beyond(terms, about, evidence, desk=desk)
