@@ -126,7 +126,10 @@ async def test_a_pinned_fact_stands_in_every_prompt_while_it_holds() -> None:
             if n == 2:
                 house.sandbox.put("app/config.py", b"RETRY_LIMIT = 5\n")
             await hub.ask("/app", a_question(text), progress=silent)
-    told = ["|- `RETRY_LIMIT` is 3. (app/config.py:3)" in _texts(one) for one in model.requests]
+    told = [
+        "=== known from earlier work\n|- `RETRY_LIMIT` is 3. (app/config.py:3" in _texts(one)
+        for one in model.requests
+    ]
     assert told == [False, True, False]
 
 
