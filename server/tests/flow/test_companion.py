@@ -386,7 +386,7 @@ async def test_a_change_and_a_deletion_during_a_question_are_seen_by_the_next() 
         _, second = await hub.ask("/app", a_question(), progress=silent)
     assert second.text == "`RETRY_LIMIT` is 7 (app/config.py:1)."
     opening = _texts(model.requests[2])
-    assert "=== gone README.md" in opening
+    assert "Fetches pages." not in opening
     assert "1|RETRY_LIMIT = 7" in opening
 
 
