@@ -16,7 +16,7 @@ __all__ = ["Row", "before_tail", "blocks", "is_extension", "measured"]
 Row = dict[str, object]
 
 # How prompts of ours are headed; of another server's, all is called entries.
-_LEDGER, _TAIL = "=== facts", "=== evidence found"
+_LEDGER, _TAIL = "=== facts", "=== found for the question"
 _QUOTED = re.compile(r"`([^`\n]+)`")
 
 

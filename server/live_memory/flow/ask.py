@@ -6,7 +6,6 @@
 Whatever goes wrong on the way, the caller gets something true before the deadline.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -95,7 +94,6 @@ async def ask(
                     companion=companion,
                     desk=desk,
                     evidence=answer,
-                    changed=disk.changed,
                     recipe=made,
                     deadline=deadline,
                     progress=progress,
@@ -134,9 +132,8 @@ async def _from_evidence(
 
 @dataclass(frozen=True, slots=True)
 class _Disk:
-    """What changed on disk, what of it the index leaves out, and whether that is nothing."""
+    """What the index leaves out of the disk, and whether that is nothing."""
 
-    changed: Sequence[RelPath]
     notice: str | None
     is_whole: bool
 
@@ -164,15 +161,12 @@ async def _bring_up_to_date(
                 problem = str(why)
             tasks.cancel_scope.cancel()
     signatures = look.signatures if look else memory.indexer.signatures
-    changed: Sequence[RelPath] = ()
     try:
-        changed = await memory.freshness.restore(
-            lambda: memory.window, signatures, record=memory.record
-        )
+        await memory.freshness.restore(lambda: memory.window, signatures, record=memory.record)
     except Exhausted as why:
         problem = str(why)
     notice = _left_out(memory.indexer.state, look, problem, is_late=waiting.cancelled_caught)
-    return _Disk(changed, notice, is_whole=look is None and notice is None)
+    return _Disk(notice, is_whole=look is None and notice is None)
 
 
 def _left_out(

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from live_memory.core.companion.prompt import window_tokens
 from live_memory.core.memory.window import questions
 from live_memory.core.reading.lookup import Listing
 from live_memory.core.values import Instant
@@ -62,7 +61,7 @@ def statistics(memory: Workspace) -> WorkspaceStats:
         compactions=memory.compactor.count,
         last_compaction=memory.compactor.last,
         questions=len(asked),
-        window_tokens=window_tokens(window, memory.pages.of(window)),
+        window_tokens=memory.held.of(window).tokens,
         window_limit=memory.max_context_tokens,
         model_calls=sum(q.answer.usage.model_calls for q in asked),
         cost_usd=sum(q.answer.cost_usd or 0.0 for q in asked),

@@ -3,18 +3,16 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 
 import anyio
 import anyio.to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from live_memory.core.companion.chat import ModelRequest
-from live_memory.core.companion.prompt import Pages, render_tree
-from live_memory.core.companion.start import PromptStart
+from live_memory.core.companion.prompt import Held
 from live_memory.core.errors import Busy
 from live_memory.core.hosts.notices import Subject
-from live_memory.core.memory.events import Compacted, Forgotten, MemoryEvent
+from live_memory.core.memory.events import MemoryEvent
 from live_memory.core.memory.following import Following
 from live_memory.core.memory.window import Window, apply
 from live_memory.core.saving.snapshot import Memory
@@ -95,11 +93,9 @@ class Workspace:
         self._store = given.store
         self._signals = given.signals
         self.last_opening: LastOpening | None = None
-        self.prompt = PromptStart()
-        self.pages: Following[Pages] = Following(lambda _: Pages(), Pages.take)
+        self.held: Following[Held] = Following(lambda _: Held(), Held.take)
         self.viewed: Following[dict[RelPath, Viewed]] = Following(lambda _: {}, view)
         self.in_view = View()
-        self._tree: str | None = None
         self._set_aside: tuple[str, ...] = ()
         self._users = 0
         self.used_at = anyio.current_time()
@@ -161,21 +157,6 @@ class Workspace:
         index = (self.indexer.not_kept, self.indexer.state.problem)
         found = (*self._set_aside, unsaved, *index)
         return tuple(dict.fromkeys(problem for problem in found if problem))
-
-    async def tree(self, *, budget_tokens: int) -> str:
-        """The files of this workspace, as they were when this was first asked for.
-
-        It stands at the front of every prompt, so it is made anew only when a prompt may change
-        there (DESIGN.md, "The window").
-        """
-        if self._tree is None:
-            names = [path.text for path in self.indexer.signatures]
-            if len(names) <= _FEW:
-                self._tree = render_tree(names, budget_tokens=budget_tokens)
-            else:
-                render = partial(render_tree, names, budget_tokens=budget_tokens)
-                self._tree = await anyio.to_thread.run_sync(render)
-        return self._tree
 
     async def run(self, *, opened: Callable[[], None], borrowed: Borrowed) -> None:
         """Restore, say `opened`, fold events until cancelled; what was sent by then is saved.
@@ -259,10 +240,6 @@ class Workspace:
             self.window = apply(self.window, letter.event)
         finally:
             letter.applied.set()
-        if isinstance(letter.event, Forgotten) or (
-            isinstance(letter.event, Compacted) and letter.event.covers
-        ):
-            self._tree = None
         self.compactor.window_changed()
         if self._persister is not None:
             self._persister.happened(self.window.revision, letter.event)

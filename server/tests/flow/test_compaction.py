@@ -157,7 +157,7 @@ async def test_a_summary_that_fails_changes_nothing_and_what_comes_then_is_kept_
     async with house.hub() as hub:
         memory = await hub.opened("/app")
         await _ask_often(hub)
-        await _fill(memory, times=750)
+        await _fill(memory, times=850)
         numbers = [entry.number for entry in memory.window.entries]
         with anyio.fail_after(20):
             while not any(isinstance(s, CompactionFailed) for s in house.signals):

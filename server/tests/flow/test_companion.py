@@ -1,7 +1,6 @@
 """The companion answers from what it has in view and read, is checked, and may fail."""
 
 from functools import partial
-from itertools import pairwise
 
 import anyio
 import pytest
@@ -25,8 +24,10 @@ from live_memory.core.errors import (
     ModelUnreachable,
     PromptTooLong,
 )
+from live_memory.core.memory.events import Compacted
+from live_memory.core.memory.ledger import Fact, FactId, Source
 from live_memory.core.reading.lookup import Listing
-from live_memory.core.values import RelPath
+from live_memory.core.values import ContentHash, RelPath
 from live_memory.flow.progress import silent
 from tests.flow.test_ask import SlowHouse
 from tests.support.memory import APP, House, a_question, app_house
@@ -94,17 +95,42 @@ async def test_what_its_tools_showed_is_known_and_the_next_opening_has_its_lines
 
 
 @pytest.mark.promise("append-only")
-async def test_each_prompt_extends_the_one_before_up_to_the_tail() -> None:
+async def test_all_prompts_begin_alike_and_then_show_what_their_question_needs() -> None:
+    """No earlier question, no fact and no name of a file that this one is not about."""
     house, model = _house(
         Calls([("Read", {"path": "app/client.py"})]), Says([GOOD]), Says([GOOD]), Says([GOOD])
     )
+    asked = ("How does fetching retry?", "Where is RETRY_LIMIT set?", "Who fetches?")
     async with house.hub() as hub:
-        for text in ("How does fetching retry?", "Where is RETRY_LIMIT set?", "Who fetches?"):
+        for text in asked:
             await hub.ask("/app", a_question(text), progress=silent)
-    fronts = [_front(model.requests[n]) for n in (0, 2, 3)]
-    assert fronts[1].startswith(fronts[0])
-    assert fronts[2].startswith(fronts[1])
-    assert len(fronts[2]) > len(fronts[1]) > len(fronts[0])
+    openings = [model.requests[n] for n in (0, 2, 3)]
+    assert len({_front(each) for each in openings}) == 1
+    for text, request in zip(asked, openings, strict=True):
+        told = _texts(request)
+        assert [each for each in asked if f"|{each}" in told] == [text]
+        assert GOOD not in told
+        assert "=== files" not in told
+
+
+async def test_a_pinned_fact_stands_in_every_prompt_while_it_holds() -> None:
+    house, model = _house(*[Says([GOOD])] * 3)
+    path, sha = RelPath("app/config.py"), ContentHash.of(APP["app/config.py"])
+    fact = Fact(FactId("f1"), "`RETRY_LIMIT` is 3.", (Source(path, sha, 3, 3),))
+    async with house.hub() as hub:
+        memory = await hub.opened("/app")
+        await memory.record(Compacted(frozenset(), (fact,)))
+        for n, text in enumerate(("Who fetches?", "Who fetches a page?", "Who fetches pages?")):
+            if n == 1:
+                await hub.pin("/app", fact.id)
+            if n == 2:
+                house.sandbox.put("app/config.py", b"RETRY_LIMIT = 5\n")
+            await hub.ask("/app", a_question(text), progress=silent)
+    told = [
+        "=== known from earlier work\n|- `RETRY_LIMIT` is 3. (app/config.py:3" in _texts(one)
+        for one in model.requests
+    ]
+    assert told == [False, True, False]
 
 
 async def test_the_lines_that_a_question_needs_stand_in_the_tail_and_nowhere_else() -> None:
@@ -115,28 +141,6 @@ async def test_the_lines_that_a_question_needs_stand_in_the_tail_and_nowhere_els
     for request in model.requests:
         assert "|RETRY_LIMIT = 3" in _texts(request)
         assert "|RETRY_LIMIT = 3" not in _front(request)
-
-
-async def test_when_the_cache_has_gone_cold_the_next_prompt_begins_with_what_is_new() -> None:
-    warm, cold = ModelUsage(1000, 800, 0, 20), ModelUsage(1000, 0, 0, 20)
-    house, model = _house(*(Says([GOOD], usage=usage) for usage in (cold, warm, cold, warm, warm)))
-    async with house.hub() as hub:
-        for n in range(5):
-            await hub.ask("/app", a_question(f"Where is RETRY_LIMIT set, {n}?"), progress=silent)
-    fronts = [_front(request) for request in model.requests]
-    assert fronts[2].startswith(fronts[1])
-    assert "set, 0?" not in fronts[3]  # the third was cold though its start was sent before
-    assert fronts[4].startswith(fronts[3])
-
-
-async def test_a_provider_that_never_tells_of_its_cache_gets_prompts_that_only_grow() -> None:
-    never = ModelUsage(1000, 0, 0, 20)
-    house, model = _house(*(Says([GOOD], usage=never) for _ in range(4)))
-    async with house.hub() as hub:
-        for n in range(4):
-            await hub.ask("/app", a_question(f"Where is RETRY_LIMIT set, {n}?"), progress=silent)
-    fronts = [_front(request) for request in model.requests]
-    assert all(b.startswith(a) for a, b in pairwise(fronts))
 
 
 @pytest.mark.promise("citations-checked")
@@ -382,7 +386,7 @@ async def test_a_change_and_a_deletion_during_a_question_are_seen_by_the_next() 
         _, second = await hub.ask("/app", a_question(), progress=silent)
     assert second.text == "`RETRY_LIMIT` is 7 (app/config.py:1)."
     opening = _texts(model.requests[2])
-    assert "=== gone README.md" in opening
+    assert "Fetches pages." not in opening
     assert "1|RETRY_LIMIT = 7" in opening
 
 

@@ -234,7 +234,28 @@ async def test_a_model_is_shown_whole_definitions_of_the_best_places() -> None:
     assert lead.startswith("|Best fit: src/app.py:12-13 `App.run_view`")
     assert first.startswith("src/app.py:")
     assert "\n12|def run_view(self, request):\n13|    return helpers" in start
-    assert await _start(_shelf({}), await _index({}), "Where is it?") == ""
+    assert start.endswith("checked just now. They hold all telling words of the question.")
+    nothing = await _start(_shelf({}), await _index({}), "Where is it?")
+    assert nothing == "Not found in this workspace."
+
+
+async def test_a_model_is_told_what_of_the_question_is_nowhere() -> None:
+    shelf, index = _shelf(WORLD), await _index(WORLD)
+    start = await _start(shelf, index, "Where is the view run by `kafka_pool`?")
+    assert start.startswith("|Best fit: src/app.py:12-13")
+    assert start.endswith(" Nowhere here: `kafka_pool`.")
+    start = await _start(shelf, index, "Where is `kafka_pool` rebalanced?")
+    assert start.startswith("Not found in this workspace: `kafka_pool`")
+
+
+async def test_beside_the_uses_of_a_name_a_model_is_shown_what_ranks() -> None:
+    notes = {
+        "src/notes.py": "def view_notes():\n    # a view that helpers should run\n    return 1\n"
+    }
+    shelf, index = _shelf(WORLD | notes), await _index(WORLD | notes)
+    start = await _start(shelf, index, "What breaks if I change App.run_view, the notes of a view?")
+    assert start.startswith("|`run_view` is used on")
+    assert "\n1|def view_notes():" in start
 
 
 @pytest.mark.promise("never-falsely-fresh")

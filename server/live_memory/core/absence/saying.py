@@ -6,7 +6,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from live_memory.core.asking.answer import Citation, CitationStatus, Grounding
-from live_memory.core.companion.rendering import heading, numbered
+from live_memory.core.companion.rendering import heading, numbered, one_line
 from live_memory.core.evidence.places import Place
 from live_memory.core.evidence.support import Standing, Support
 from live_memory.core.evidence.words import unique
@@ -69,7 +69,7 @@ class Found:
     def __str__(self) -> str:
         place = self.place
         head = heading(place.path, place.start, place.end, self.name if self.is_defined else "")
-        said = f"`{self.name}` {self.how} {self.why or place.path}:"
+        said = f"`{self.name}` {self.how} {self.why or one_line(place.path.text)}:"
         return f"{said}\n{head}\n{numbered(self.lines, start=place.start)}".rstrip()
 
 
@@ -130,14 +130,14 @@ def told(composed: Composed, support: Support, beyond: Beyond) -> Composed:
 def statement(omitted: Omitted) -> str:
     """What there is to say of one name that the listing left out."""
     if omitted.target is not None:
-        return f"`{omitted.path}` is a link to `{omitted.target}`."
-    return f"`{omitted.path}` is {_WHY[omitted.why]}."
+        return f"{_named(omitted.path)} is a link to {_named(omitted.target)}."
+    return f"{_named(omitted.path)} is {_WHY[omitted.why]}."
 
 
 def not_learned(path: RelPath, refusal: SkipReason | None) -> str:
     """What there is to say of a file that is listed and not in the index."""
     why = _REFUSED.get(refusal, "in another form than text, generated, or not learned yet")
-    return f"`{path}` is there and not learned: it is {why}."
+    return f"{_named(path)} is there and not learned: it is {why}."
 
 
 def unseen_parts(
@@ -157,9 +157,13 @@ def unseen_parts(
 
 
 def _counted(paths: Sequence[RelPath], what: str) -> str:
-    named = ", ".join(f"`{path}`" for path in paths[:_NAMED])
+    named = ", ".join(map(_named, paths[:_NAMED]))
     more = len(paths) - _NAMED
     return f"{what} ({named}{f' and {more:,} more' if more > 0 else ''})"
+
+
+def _named(path: RelPath) -> str:
+    return f"`{one_line(path.text)}`"
 
 
 def _cited(place: Place) -> Citation:

@@ -1,27 +1,16 @@
-"""How an entry, a fact and lines of a file read to a model: headers in front, data behind a bar.
+"""How a fact and lines of a file read to a model: headers in front, data behind a bar.
 
 Every line of a file stands behind its number and a bar, other data behind a bar, and a header
 begins with `===` or with a place. So no data can forge a header, an end of quotation, or a turn
-of the talk (cases C21). A rendering depends on nothing but what it renders, which keeps prompts
-extending.
+of the talk (cases C21).
 """
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import assert_never
 
-from live_memory.core.asking.answer import CitationStatus
-from live_memory.core.memory.events import (
-    FileChanged,
-    FileGone,
-    FileObserved,
-    NoteWritten,
-    QuestionAnswered,
-)
 from live_memory.core.memory.ledger import Fact
-from live_memory.core.memory.window import Entry
 from live_memory.core.reading.text import clean, lines_of
-from live_memory.core.values import Origin, RelPath
+from live_memory.core.values import RelPath
 
 __all__ = [
     "excerpt",
@@ -30,48 +19,14 @@ __all__ = [
     "numbered",
     "one_line",
     "quoted",
-    "render_entry",
     "render_fact",
 ]
 
-# A change makes what is said above of older bytes old. A look says nothing that a question needs:
-# its lines are looked up again for the question, and nothing is paid for it in every prompt.
-_CHANGES = frozenset({Origin.EDIT, Origin.DISK})
 # Longer lines are data; prose and changelogs have a paragraph on a line.
 _LONGEST_LINE = 1_000
 _LONGEST_ABOUT = 200
 # Editors number lines by LF and CR alone; what a reader may take for a line end is more.
 _LINE_END = re.compile("[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]")
-
-
-def render_entry(entry: Entry) -> str:
-    """The entry's text, ending in a line feed; nothing for a look at a file."""
-    content = entry.content
-    match content:
-        case FileObserved() if content.origin not in _CHANGES:
-            return ""
-        case FileObserved() | FileChanged():
-            return (
-                f"=== changed {one_line(content.path.text)} (version {content.sha.hex[:8]}): "
-                "what is shown above of other versions is old\n"
-            )
-        case FileGone():
-            return f"=== gone {one_line(content.path.text)}: the file no longer exists\n"
-        case NoteWritten():
-            return f"=== note\n{quoted(content.text)}"
-        case QuestionAnswered():
-            answer = content.answer
-            doubtful = any(c.status is CitationStatus.UNSUPPORTED for c in answer.citations)
-            grade = f"{answer.grounding}{', with unsupported places' if doubtful else ''}"
-            cited = {c.path for c in answer.citations}
-            known = ((p, sha) for p, sha in answer.evidence.items() if p in cited)
-            rests = ", ".join(f"{one_line(p.text)} {sha.hex[:8]}" for p, sha in known)
-            return (
-                f"=== question\n{quoted(content.question.text)}"
-                f"=== answer ({grade}; rests on {rests or 'nothing'})\n{quoted(answer.text)}"
-            )
-        case _:
-            assert_never(content)
 
 
 def render_fact(fact: Fact) -> str:

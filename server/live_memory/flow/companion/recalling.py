@@ -7,17 +7,24 @@ from types import MappingProxyType
 
 import anyio.to_thread
 
-from live_memory.core.asking.answer import Answer, Citation, CitationStatus, Grounding, Question
+from live_memory.core.asking.answer import (
+    Answer,
+    Citation,
+    CitationStatus,
+    Grounding,
+    Mode,
+    Question,
+)
 from live_memory.core.checking.citations import check
 from live_memory.core.checking.shown import SourceFile
 from live_memory.core.compacting.choosing import relevant
-from live_memory.core.companion.prompt import KNOWN
+from live_memory.core.companion.prompt import KNOWN, known_of
 from live_memory.core.evidence.question import terms_of
 from live_memory.core.memory.ledger import Fact, Ledger
 from live_memory.core.tokens import estimate
 from live_memory.flow.workspace import Workspace
 
-__all__ = ["with_what_is_known"]
+__all__ = ["pinned", "with_what_is_known"]
 
 # Facts add to what was found; they never crowd it out.
 _MOST, _TOKENS = 6, 400
@@ -49,6 +56,13 @@ async def _found(
 ) -> tuple[Fact, ...]:
     work = partial(look, budget_tokens=tokens)
     return work() if len(ledger.facts) <= _FEW else await anyio.to_thread.run_sync(work)
+
+
+async def pinned(memory: Workspace) -> str:
+    """The facts that a person pinned, which stand in every prompt, where they still hold."""
+    facts = [fact for fact in memory.window.ledger.facts if fact.is_pinned and not fact.is_stale]
+    nothing = Answer("", Mode.EVIDENCE, Grounding.UNGROUNDED, ())
+    return known_of((await _stated(memory, facts[-_MOST:], nothing)).text)
 
 
 async def _stated(memory: Workspace, facts: Sequence[Fact], evidence: Answer) -> Answer:

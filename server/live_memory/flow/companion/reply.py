@@ -4,7 +4,7 @@ Whatever the model does, this ends with an answer: the model's, unless most of t
 do not hold, else the evidence, with one line that says why.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -16,8 +16,6 @@ from live_memory.core.companion.prompt import (
     known_of,
     opening,
     stable,
-    window_text,
-    window_tokens,
 )
 from live_memory.core.companion.rendering import quoted
 from live_memory.core.companion.talk import Talk
@@ -35,6 +33,7 @@ from live_memory.core.memory.window import Window, current_hashes, questions
 from live_memory.core.values import ContentHash, RelPath
 from live_memory.flow.answer_from_evidence import head_start
 from live_memory.flow.companion.consult import Draft, consult
+from live_memory.flow.companion.recalling import pinned
 from live_memory.flow.companion.single_shot import answer_once
 from live_memory.flow.companion.toolbox import Seen, Toolbox
 from live_memory.flow.companion.verify import Verified, verify
@@ -51,6 +50,8 @@ __all__ = ["Consultation"]
 _CONCLUDE_SHARE, _CONCLUDE_S = 0.2, 2.5
 # Whole definitions of the best places, in tokens (benchmark/results/economics.md).
 _LINES_TOKENS = 3_000
+# Of a window that turned out to be smaller, what was found may take half: three characters a token.
+_CHARACTERS = 3
 # Reasoning models think before they write, and what they think counts as output.
 _OUTPUT_ROOM = 2
 _SUBSCRIPTION = (
@@ -70,7 +71,6 @@ class Consultation:
         companion: Companion,
         desk: Desk,
         evidence: Answer,
-        changed: Sequence[RelPath],
         recipe: str,
         deadline: float,
         progress: Progress,
@@ -81,12 +81,10 @@ class Consultation:
         self._companion = companion
         self._desk = desk
         self._evidence = evidence
-        self._changed = tuple(path.text for path in changed)
         self._recipe = recipe
         self._deadline = deadline
         self._progress = progress
-        self._lines = ""
-        self._tree = ""
+        self._lines, self._pinned = "", ""
         self._meter = Meter(companion.model, companion.purse, companion.rest)
         self._tools = Toolbox(
             memory.sandbox,
@@ -100,12 +98,6 @@ class Consultation:
 
     async def answer(self) -> Answer:
         """The companion's answer where it can be given as fact, else the evidence and why."""
-        self._memory.prompt, is_known = self._memory.prompt.begun(
-            self._memory.window,
-            compactions=self._memory.compactor.count,
-            budget_tokens=self._companion.window_tokens,
-        )
-        self._tree = await self._memory.tree(budget_tokens=self._memory.prompt.budget_tokens)
         await self._prepare()
         began_at = anyio.current_time()
         try:
@@ -120,8 +112,6 @@ class Consultation:
             answer = self._without_a_model(f"{str(problem).rstrip('.')} ({problem.error_class})")
         await self._keep_what_was_seen()
         meter = self._meter
-        if meter.first is not None:
-            self._memory.prompt = self._memory.prompt.heard(meter.first, is_known=is_known)
         usage = Usage(
             meter.usage.input,
             meter.usage.cache_read,
@@ -129,9 +119,7 @@ class Consultation:
             model_calls=meter.calls,
             tool_calls=self._tools.calls,
         )
-        window = self._memory.window
-        held = window_tokens(window, self._memory.pages.of(window))
-        share = held / self._companion.window_tokens
+        share = self._memory.held.of(self._memory.window).tokens / self._companion.window_tokens
         answer = replace(answer, usage=usage, cost_usd=meter.cost_usd, window_share=min(1.0, share))
         if meter.calls and meter.abilities.is_subscription:
             answer = replace(answer, is_subscription=True)
@@ -143,6 +131,7 @@ class Consultation:
         """Look up what the question needs; without it the evidence text has to do."""
         memory = self._memory
         try:
+            self._pinned = await pinned(memory)
             self._lines = await head_start(
                 self._question,
                 desk=self._desk,
@@ -174,22 +163,18 @@ class Consultation:
         return Mode.SINGLE_SHOT, await self._draft_in_one()
 
     def _opening(self, limit_tokens: int | None) -> Talk:
-        budget = self._memory.prompt.budget_tokens
+        told = f"{self._pinned}\n{known_of(self._evidence.text)}"
+        known = dict.fromkeys(line for line in told.splitlines() if line)
+        found = self._lines or quoted(self._evidence.text)
         if limit_tokens is not None:
-            budget = min(budget, limit_tokens) // 2
+            found = found[: limit_tokens * _CHARACTERS // 2].rpartition("\n")[0]
         tail = Tail(
-            known_of(self._evidence.text),
-            self._lines or quoted(self._evidence.text),
-            self._changed,
+            "\n".join(known),
+            found,
             seconds_left=int(self._deadline - anyio.current_time()),
             answer_tokens=self._question.budget.answer_tokens,
         )
-        window = self._memory.window
-        start, pages = self._memory.prompt, self._memory.pages.of(window)
-        known = window_text(window, pages, start=start, budget_tokens=budget)
-        turn = opening(known, self._question, tail)
-        self._memory.prompt = start.ended(window)
-        talk = Talk(stable(self._tree), (turn,))
+        talk = Talk(stable(), (opening(self._question, tail),))
         request = talk.request(SPECS, max_output_tokens=1)
         self._memory.last_opening = LastOpening(request, anyio.current_time())
         return talk

@@ -30,11 +30,14 @@ _MOST_TOLD = 2
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What an answer is made of: its first sentence, the places to show, and those it counts on."""
+    """What an answer is made of: its first sentence, the places to show, and what ranks beside
+    them, for whom there is room for more.
+    """
 
     lead: str
     excerpts: Sequence[Excerpt]
     is_settled: bool = False
+    further: Sequence[Excerpt] = ()
 
 
 async def found_for(question: str, evidence: Evidence, desk: Desk, *, room: int) -> Found:
@@ -55,7 +58,7 @@ async def found_for(question: str, evidence: Evidence, desk: Desk, *, room: int)
             is_asked, base = name == asked, base_name(name)
             used = await users_of(base, defined, evidence, desk, room=room, is_asked=is_asked)
             if used is not None:
-                return Found(*used, is_settled=True)
+                return Found(*used, is_settled=True, further=_excerpts(evidence))
     if asks_of(question).is_on_flags:
         evidence = flags_first(question, evidence)
     excerpts = _excerpts(await with_called(evidence, desk))

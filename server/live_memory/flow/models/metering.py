@@ -125,7 +125,6 @@ class Meter:
         self._rest = rest
         self.calls = 0
         self.usage = ModelUsage()
-        self.first: ModelUsage | None = None
         self.cost_usd: float | None = 0.0
 
     @property
@@ -160,7 +159,6 @@ class Meter:
             self.calls += 1
             reply = await self._model.complete(request, heard=heard)
         await self._purse.pay(request, reply)
-        self.first = self.first or reply.usage
         self.usage = both(self.usage, reply.usage)
         known = self.cost_usd is not None and reply.cost_usd is not None
         self.cost_usd = (self.cost_usd or 0.0) + (reply.cost_usd or 0.0) if known else None
