@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import assert_never
 
-from live_memory.core.asking.answer import CitationStatus
+from live_memory.core.asking.answer import CUT_OFF, CitationStatus, StopReason
 from live_memory.core.memory.events import (
     FileChanged,
     FileGone,
@@ -20,6 +20,7 @@ from live_memory.core.memory.events import (
 )
 from live_memory.core.memory.ledger import Fact
 from live_memory.core.memory.window import Entry
+from live_memory.core.reading.inert import visible
 from live_memory.core.reading.text import clean, lines_of
 from live_memory.core.values import Origin, RelPath
 
@@ -63,6 +64,8 @@ def render_entry(entry: Entry) -> str:
             answer = content.answer
             doubtful = any(c.status is CitationStatus.UNSUPPORTED for c in answer.citations)
             grade = f"{answer.grounding}{', with unsupported places' if doubtful else ''}"
+            if answer.stop is not StopReason.ANSWERED or CUT_OFF in (answer.notice or ""):
+                grade += ", cut off before its end"
             cited = {c.path for c in answer.citations}
             known = ((p, sha) for p, sha in answer.evidence.items() if p in cited)
             rests = ", ".join(f"{one_line(p.text)} {sha.hex[:8]}" for p, sha in known)
@@ -82,7 +85,7 @@ def render_fact(fact: Fact) -> str:
 
 def one_line(text: str) -> str:
     """Without what could end the line: a file's name may hold a line end, and then is not cited."""
-    return _LINE_END.sub("\ufffd", clean(text))
+    return visible(_LINE_END.sub("\ufffd", clean(text)))
 
 
 def name_of_file(path: RelPath) -> str:
@@ -129,7 +132,7 @@ def _gap(count: int) -> str:
 def _clipped(line: str) -> str:
     more = len(line) - _LONGEST_LINE
     shown = line if more <= 0 else f"{line[:_LONGEST_LINE]}\u2026 ({more} characters)"
-    return _LINE_END.sub("\ufffd", shown)
+    return visible(_LINE_END.sub("\ufffd", shown))
 
 
 def quoted(text: str) -> str:

@@ -35,10 +35,10 @@ class Verified:
 
     @property
     def problem(self) -> str | None:
-        """Why the draft may not be given, if so: it names no place, or most of them do not hold."""
+        """Why the draft may not be given, if so: most of the places it names do not hold."""
         citations = self.checked.citations
         if not citations:
-            return "it named no place in the files"
+            return None  # nothing to hold it to: it is given as ungrounded, and that is said
         bad = [c for c in citations if c.status is CitationStatus.UNSUPPORTED]
         if 2 * len(bad) <= len(citations):
             return None
