@@ -82,7 +82,8 @@ def test_patterns_are_made_where_they_are_used_only_of_names() -> None:
     assert made == {
         # Of patterns that are written out at the call: they are module-level ones.
         *("core/evidence/asks.py:_says", "core/evidence/natures.py:_path"),
-        *("core/evidence/shapes.py:_shape", "core/reading/shapes.py:_prefixed"),
+        *("core/evidence/shapes.py:_shape", "core/reading/secrets/issuers.py:_pattern"),
+        "core/reading/secrets/commands.py:_flag",
         # Of a name.
         *("core/absence/seeking.py:at", "core/checking/stating.py:_values_of"),
         *("core/evidence/uses.py:uses_of", "flow/evidence/calling.py:_is_brought_in"),
