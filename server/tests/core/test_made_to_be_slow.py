@@ -2,6 +2,7 @@
 
 import ast
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -23,6 +24,8 @@ SEEN_AT_MOST = {
     "core/compacting/wording.py:_IS_REFUSED": 400,
     "core/compacting/stating.py:_GIVEN": 400,
 }
+# Tables whose patterns are only ever matched where a beginning of theirs was found.
+ONLY_MATCHED = frozenset({"core/reading/secrets/issuers.py:AFTER"})
 # Patterns that are made of a name, in the module where they are: all are matched as these are.
 MADE_OF_A_NAME = (
     r"(?<![\w$])NAME(?![\w$])",
@@ -35,7 +38,9 @@ MADE_OF_A_NAME = (
 @pytest.mark.parametrize("found", PATTERNS, ids=lambda found: found.where)
 def test_no_input_takes_a_pattern_more_than_linear_time(found: Found) -> None:
     """By processor time at two sizes, with inputs made from the pattern itself."""
-    at_most = SEEN_AT_MOST.get(found.where.removeprefix("server/live_memory/"))
+    where = found.where.removeprefix("server/live_memory/")
+    at_most = SEEN_AT_MOST.get(where)
+    found = replace(found, ways=("match",)) if where in ONLY_MATCHED else found
     if at_most is None:
         assert list(slow_inputs(found)) == []
     else:
