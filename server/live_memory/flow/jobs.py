@@ -59,7 +59,7 @@ class Jobs:
         self._drop_old()
         if len(self._jobs) >= _MOST:
             raise Busy(f"{_MOST} jobs are kept: collect some first", retry_after_s=10.0)
-        job_id, job = secrets.token_urlsafe(12), _Job()
+        job_id, job = secrets.token_urlsafe(16), _Job()
         self._jobs[job_id] = job
         self._tasks.start_soon(self._work, job, cwd, question)
         return job_id

@@ -14,6 +14,7 @@ from live_memory.core.memory.events import (
 )
 from live_memory.core.memory.ledger import Fact
 from live_memory.core.memory.window import Entry
+from live_memory.core.reading.inert import visible
 from live_memory.core.reading.text import clean
 from live_memory.flow.companion.probe import Verdict
 from live_memory.flow.statistics import WorkspaceStats
@@ -33,18 +34,18 @@ __all__ = [
 
 def workspace_form(workspace: WorkspaceIdentity) -> dict[str, object]:
     """A workspace by its root and key."""
-    return {"root": clean(workspace.root), "key": workspace.key.text}
+    return {"root": _shown(workspace.root), "key": workspace.key.text}
 
 
 def answer_form(workspace: WorkspaceIdentity, answer: Answer) -> dict[str, object]:
     """An answer (product.md section 2.5); its sources are in `citations`."""
     return {
-        "answer": clean(answer.text),
+        "answer": _shown(answer.text),
         "mode": answer.mode.value,
         "grounding": answer.grounding.value,
         "citations": [
             {
-                "path": clean(citation.path.text),
+                "path": _shown(citation.path.text),
                 "start": citation.start,
                 "end": citation.end,
                 "status": citation.status.value,
@@ -58,7 +59,7 @@ def answer_form(workspace: WorkspaceIdentity, answer: Answer) -> dict[str, objec
         "usage": {name: getattr(answer.usage, name) for name in Usage.__dataclass_fields__},
         "stop": answer.stop.value,
         "workspace": workspace_form(workspace),
-        "notice": None if answer.notice is None else clean(answer.notice),
+        "notice": None if answer.notice is None else _shown(answer.notice),
     }
 
 
@@ -66,10 +67,10 @@ def why_form(answer: Answer) -> list[dict[str, object]]:
     """What raised the cited files that were ranked, best first."""
     return [
         {
-            "path": clean(path.text),
+            "path": _shown(path.text),
             "score": round(why.score, 2),
-            "words": [clean(word) for word in why.words],
-            "defines": [clean(name) for name in why.defines],
+            "words": [_shown(word) for word in why.words],
+            "defines": [_shown(name) for name in why.defines],
             "factors": {name: round(factor, 2) for name, factor in why.factors.items()},
         }
         for path, why in answer.why.items()
@@ -79,7 +80,7 @@ def why_form(answer: Answer) -> list[dict[str, object]]:
 def answered_form(workspace: WorkspaceIdentity, asked: QuestionAnswered) -> dict[str, object]:
     """A past answer, with the question it was given to."""
     return {
-        "question": asked.question.text,
+        "question": _shown(asked.question.text),
         "asked_at": asked.question.asked_at,
         **answer_form(workspace, asked.answer),
     }
@@ -92,7 +93,7 @@ def entry_form(entry: Entry) -> dict[str, object]:
         case FileObserved() as seen:
             return form | {
                 "kind": "file",
-                "path": clean(seen.path.text),
+                "path": _shown(seen.path.text),
                 "sha": seen.sha.hex,
                 "start": seen.start,
                 "end": seen.end,
@@ -101,14 +102,14 @@ def entry_form(entry: Entry) -> dict[str, object]:
                 "at": seen.at,
             }
         case FileChanged(path, sha, at):
-            return form | {"kind": "changed", "path": clean(path.text), "sha": sha.hex, "at": at}
+            return form | {"kind": "changed", "path": _shown(path.text), "sha": sha.hex, "at": at}
         case FileGone(path, at):
-            return form | {"kind": "gone", "path": clean(path.text), "at": at}
+            return form | {"kind": "gone", "path": _shown(path.text), "at": at}
         case QuestionAnswered() as asked:
-            question = clean(asked.question.text)
+            question = _shown(asked.question.text)
             return form | {"kind": "question", "question": question, "at": asked.question.asked_at}
         case NoteWritten(text, at):
-            return form | {"kind": "note", "text": clean(text), "at": at}
+            return form | {"kind": "note", "text": _shown(text), "at": at}
         case _:
             assert_never(entry.content)
 
@@ -117,16 +118,16 @@ def fact_form(fact: Fact) -> dict[str, object]:
     """A fact with why it is believed: sources, dates, the questions it came from."""
     return {
         "id": fact.id,
-        "text": clean(fact.text),
+        "text": _shown(fact.text),
         "kind": fact.kind.value,
         "origin": fact.origin.value,
         "learned_at": fact.learned_at,
         "since": fact.since,
-        "questions": [clean(question) for question in fact.questions],
+        "questions": [_shown(question) for question in fact.questions],
         "pinned": fact.is_pinned,
         "stale": fact.is_stale,
         "sources": [
-            {"path": clean(s.path.text), "start": s.start, "end": s.end, "sha": s.sha.hex}
+            {"path": _shown(s.path.text), "start": s.start, "end": s.end, "sha": s.sha.hex}
             for s in fact.sources
         ],
     }
@@ -150,7 +151,7 @@ def stats_form(stats: WorkspaceStats) -> dict[str, object]:
         "wanted": watch.wanted,
         "problem": watch.problem,
     }
-    figures["problems"] = [clean(problem) for problem in stats.problems]
+    figures["problems"] = [_shown(problem) for problem in stats.problems]
     return figures
 
 
@@ -165,3 +166,7 @@ def spend_form(spend: Spend) -> dict[str, object]:
 def verdict_form(verdict: Verdict) -> dict[str, object]:
     """What a model can carry."""
     return {name: getattr(verdict, name) for name in Verdict.__dataclass_fields__}
+
+
+def _shown(text: str) -> str:
+    return visible(clean(text))

@@ -206,14 +206,24 @@ async def test_an_answer_of_which_a_place_was_moved_is_not_given_again() -> None
     assert len(model.requests) == 2
 
 
+@pytest.mark.promise("grounded-or-says-so")
+@pytest.mark.parametrize("text", ["It is set somewhere.", "See the settings.", "\x1b[2JYes."])
+async def test_an_answer_that_names_no_place_is_given_as_ungrounded_and_says_so(text: str) -> None:
+    """B11: it was thrown away, with a reason that was not true."""
+    house, _ = _house(Says([text]))
+    answer = await _ask(house)
+    assert (answer.mode, answer.grounding) == (Mode.COMPANION, Grounding.UNGROUNDED)
+    assert answer.text == text.replace("\x1b", "\\x1b")
+    assert "names no place" in (answer.notice or "")
+    assert answer.recipe == ""
+
+
 @pytest.mark.promise("grounded-or-says-so", "never-falsely-fresh")
 @pytest.mark.parametrize(
     "text",
     [
         "`RETRY_LIMIT` is 5 (app/config.py:3).",
         "It is in app/ghost.py:1.",
-        "It is set somewhere.",
-        "Prompt is too long",
     ],
 )
 async def test_an_answer_that_nothing_supports_is_not_given_as_fact(text: str) -> None:

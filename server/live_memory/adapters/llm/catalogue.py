@@ -12,9 +12,9 @@ AS_OF = "2026-11"
 _CONTEXT: tuple[tuple[re.Pattern[str], int], ...] = tuple(
     (re.compile(pattern), tokens)
     for pattern, tokens in (
-        (r"claude-.*-4-[6-9]\b|claude-[a-z]+-[5-9]\b", 1_000_000),
+        (r"claude-.{0,80}-4-[6-9]\b|claude-[a-z]+-[5-9]\b", 1_000_000),
         (r"claude-", 200_000),
-        (r"gpt-(5\.[4-9]|[6-9])[\w.-]*(mini|nano)", 400_000),
+        (r"gpt-(5\.[4-9]|[6-9])[\w.-]{0,80}(mini|nano)", 400_000),
         (r"gpt-5\.3(?!-codex)", 128_000),
         (r"gpt-(4\.1|5\.[4-9]|[6-9])", 1_000_000),
         (r"gpt-5", 400_000),

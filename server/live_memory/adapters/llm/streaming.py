@@ -143,7 +143,7 @@ class StreamingModel:
         try:
             async with connection.open(payload) as chunks:
                 await self._read(chunks, draft, heard)
-        except (httpx2.TransportError, StreamBroken) as problem:
+        except (httpx2.RequestError, StreamBroken) as problem:
             self._broke(draft, ModelUnreachable(f"The connection failed: {_words(problem)}"))
         except Complaint as complaint:
             error = error_of(complaint, secrets=self._secrets)

@@ -36,7 +36,9 @@ class Sought:
 
     def at(self, line: str) -> int | None:
         """Where in a line the name begins, if it is there."""
-        for found in re.finditer(re.escape(self.text), line, re.IGNORECASE):
+        begins = re.compile(re.escape(self.text), re.IGNORECASE)
+        found = begins.search(line)
+        while found:
             if self.word is None:
                 return found.start()
             start, end = found.start(), found.end()
@@ -45,6 +47,8 @@ class Sought:
             whole = _WORD.match(line, start)
             if whole and whole.end() >= end and self.word in tokens_of_word(whole.group()):
                 return found.start()
+            # A word that has it often is looked at once.
+            found = begins.search(line, max(end, whole.end() if whole else 0))
         return None
 
     def is_named_by(self, path: RelPath) -> bool:

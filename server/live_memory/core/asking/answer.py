@@ -10,6 +10,7 @@ from live_memory.core.reading.text import clean
 from live_memory.core.values import ContentHash, Instant, RelPath
 
 __all__ = [
+    "CUT_OFF",
     "Answer",
     "Budget",
     "Citation",
@@ -24,6 +25,9 @@ __all__ = [
 
 # A question longer than this is a pasted file; the tools' own limits stop at about the same size.
 _LONGEST_QUESTION = 20_000
+
+
+CUT_OFF = "The reply was cut off before its end."
 
 
 class Mode(StrEnum):

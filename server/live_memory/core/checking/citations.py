@@ -21,6 +21,9 @@ from live_memory.core.values import RelPath
 
 __all__ = ["CheckedText", "check"]
 
+# So many of what is not at a place are named beside it.
+_MOST_NAMED = 8
+
 
 @dataclass(frozen=True, slots=True)
 class CheckedText:
@@ -58,12 +61,14 @@ class _Text:
 
     def judged(self, sentence: Sentence) -> Iterator[_Judged]:
         """The verdict on each place of a sentence."""
-        claims = [
-            self._claim(sentence, clause, place)
-            for clause in sentence.clauses
-            for place in clause.places
-        ]
-        shown = [lines for claim in claims for lines in claim.meant]
+        whole = Said.of(sentence)
+        claims = []
+        for clause in sentence.clauses:
+            near = [Said.of(sentence, span) for span in (clause.before, clause.after)]
+            said = (*near, whole, self._said)
+            claims += [self._claim(clause, place, said) for place in clause.places]
+        meant = (lines for claim in claims for lines in claim.meant)
+        shown = [*{(each.file.path, each.start, each.end): each for each in meant}.values()]
         moved = [claim.elsewhere(sentence.pieces, shown) for claim in claims]
         missing = self._missing(sentence, [*shown, *filter(None, moved)])
         for claim, found in zip(claims, moved, strict=True):
@@ -71,15 +76,14 @@ class _Text:
             if citation is not None:
                 yield _Judged(claim.place, citation, missing)
 
-    def _claim(self, sentence: Sentence, clause: Clause, place: WrittenPlace) -> "_Claim":
+    def _claim(self, clause: Clause, place: WrittenPlace, said: Sequence[Said]) -> "_Claim":
         paths = self.resolver.paths_of(place)
-        near = (Said.of(sentence, span) for span in (clause.before, clause.after))
         meant = [
             Lines(self._files[path], place.start, place.end)
             for path in paths
             if path in self._files
         ]
-        return _Claim(place, clause, (*near, Said.of(sentence), self._said), paths, meant)
+        return _Claim(place, clause, said, paths, meant)
 
     def _missing(self, sentence: Sentence, shown: Sequence[Lines]) -> Sequence[Piece]:
         """What stands at no place; what is added behind the last one may stand in any file.
@@ -177,7 +181,9 @@ def _written(judged: _Judged, text: str, resolver: Resolver) -> str:
         text = f"{text[: place.lines_offset]}{lines}{text[place.end_offset :]}"
     elif citation.status is CitationStatus.UNSUPPORTED:
         end = place.end_offset + text.startswith("`", place.end_offset)
-        what = ", ".join(f"`{piece.text}`" for piece in judged.missing)
+        named = [f"`{piece.text}`" for piece in judged.missing[:_MOST_NAMED]]
+        more = len(judged.missing) - len(named)
+        what = ", ".join([*named, f"{more} more"] if more else named)
         return f"{text[:end]} (not found there{': ' if what else ''}{what}){text[end:]}"
     at = place.name_offset
     if place.name is None or at is None or resolver.is_spelled_out(citation.path):

@@ -5,6 +5,7 @@ A clause is what stands between two groups of citations: `a` does this (`x.py:3`
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -26,7 +27,7 @@ __all__ = [
 # A sentence ends at a full stop and blank space, at the end of a heading or a row of a table, at a
 # list item, or at an empty line.
 _SENTENCE_END = re.compile(
-    r"(?<=[.!?])[)\"'*_]{0,3}\s+(?=[A-Z`*_\"'(\[-])|\n\s*(?=(?:[-*#+]|\d+[.)])\s)|\n\s*\n|\n\s*(?=\|)"
+    r"(?<=[.!?])[)\"'*_]{0,3}\s+(?=[A-Z`*_\"'(\[-])|\n\s*+(?=(?:[-*#+]|\d{1,9}[.)])\s)|\n(?:[^\S\n]*+\n)++|\n\s*+(?=\|)"
 )
 _HEADING = re.compile(r"^#{1,6} [^\n]*\n", re.MULTILINE)
 _FENCE = re.compile(r"^[ \t]*```.*?(?:^[ \t]*```|\Z)", re.MULTILINE | re.DOTALL)
@@ -45,7 +46,7 @@ _IN_CODE = re.compile(rf"(?<![\w.])(?:{LITERAL})(?![\w]|\.\w)")
 # otherwise there (`"name": value,`, `name: int = value`).
 _QUOTE = re.compile(r"\S\s+\S|\([^)\s]")
 _SETTING = re.compile(r"[\"']?(?:\w+\.)*(\w+)[\"']?\s*(?:==?|:=|:(?=\s))\s*(\S.*)")
-_PATH = re.compile(r"(?:[\w.@+-]+/)+[\w.@+-]+\.\w+")
+_PATH = re.compile(r"(?:[\w.@+-]++/)++[\w.@+-]+\.\w+")
 # An argument and an environment variable have no blanks around the sign, a constant has.
 _ARGUMENT = re.compile(r"[A-Za-z_]\w*=\S")
 # A word in quotation marks in prose is prose, unless a name is said to be it.
@@ -124,8 +125,9 @@ def sentences_of(text: str) -> tuple[Sentence, ...]:
         for b, end in zip(bounds, [*bounds[1:], None], strict=True)
         if _WORDS.search(plain[b:end]) or not b
     ]
+    at = [place.offset for place in places]
     found = (
-        _sentence(prose, plain, span, [p for p in places if span[0] <= p.offset < span[1]])
+        _sentence(prose, plain, span, places[bisect_left(at, span[0]) : bisect_left(at, span[1])])
         for span in pairwise([*bounds, len(prose)])
     )
     return tuple(sentence for sentence in found if sentence.clauses)

@@ -6,6 +6,7 @@ of the sentence counts, and at last the whole text.
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,7 +31,7 @@ _SOMEWHAT, _HALF, _MOSTLY = 0.2, 0.5, 0.85
 _FEW, _SELDOM = 3, 30
 
 _WORD = re.compile(r"\w+")
-_NUMBER = re.compile(r"(?<![\w.])(?:\d+\.\d+|\d{2,})(?![\w.]*\w)")
+_NUMBER = re.compile(r"(?<![\w.])(?:\d++\.\d++|\d{2,}+)(?![\w.]*\w)")
 _SAY_LITTLE = frozenset(
     {word.lower() for word in kwlist} | {"self", "this", "cls", "null", "nil", "undefined", "void"}
 )
@@ -53,13 +54,23 @@ class Said:
     def of(cls, sentence: Sentence, span: tuple[int, int] | None = None) -> Self:
         """What a sentence says, or a part of it."""
         start, end = span or (0, len(sentence.text))
-        pieces = tuple(p for p in sentence.pieces if start <= p.offset < end)
+        first = bisect_left(sentence.pieces, start, key=_offset)
+        pieces = sentence.pieces[first : bisect_left(sentence.pieces, end, key=_offset)]
         return cls(sentence.text[start:end], pieces, start)
 
     def without(self, name: Set[str]) -> "Said":
         """What is said but for a file's name."""
-        kept = tuple(p for p in self.pieces if not set(words_of(p.text)) <= name)
-        return Said(_WORD.sub(lambda word: "" if word[0] in name else word[0], self.text), kept)
+        known = self._without.get(frozenset(name))
+        if known is None:
+            kept = tuple(p for p in self.pieces if not set(words_of(p.text)) <= name)
+            text = _WORD.sub(lambda word: "" if word[0] in name else word[0], self.text)
+            known = self._without[frozenset(name)] = Said(text, kept)
+        return known
+
+    @cached_property
+    def _without(self) -> dict[frozenset[str], "Said"]:
+        """What is worked out for one place of a text serves for its others."""
+        return {}
 
     @cached_property
     def nearest(self) -> "Said":
@@ -154,6 +165,10 @@ def _is_on(said: Said, lines: Lines) -> bool:
         else piece.text.strip("\"'") in lines.words
         for piece in said.telling
     )
+
+
+def _offset(piece: Piece) -> int:
+    return piece.offset
 
 
 def _is_telling(piece: Piece) -> bool:

@@ -1,6 +1,7 @@
 """Which file a written name means: as it is written, else one that was cited or opened."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Sequence
 
 from live_memory.core.checking.written import WrittenPlace, mentions_in, places_in
 from live_memory.core.errors import OutsideWorkspace
@@ -43,14 +44,18 @@ class Resolver:
 
     def __init__(self, text: str, files: Collection[RelPath]) -> None:
         self._files = files
-        self._named: list[tuple[int, RelPath]] = []
+        # The files named before an offset, the last first: one more each time that order changes.
+        self._offsets: list[int] = []
+        self._orders: list[tuple[RelPath, ...]] = []
         mentions = [(m.offset, m.name) for m in mentions_in(text)]
         mentions += [(p.offset, p.name) for p in places_in(text) if p.name is not None]
         self._spelled_out = {name.removeprefix("./") for _, name in mentions}
         for offset, name in sorted(mentions):
             for path in self._of(name, offset)[:1]:
-                if path in files:
-                    self._named.append((offset, path))
+                before = self._orders[-1] if self._orders else ()
+                if path in files and before[:1] != (path,):
+                    self._offsets.append(offset)
+                    self._orders.append((path, *(p for p in before if p != path)))
 
     def is_spelled_out(self, path: RelPath) -> bool:
         """Whether the text names this file in full, so that short forms of it can be followed."""
@@ -59,7 +64,7 @@ class Resolver:
     def paths_of(self, place: WrittenPlace) -> Sequence[RelPath]:
         """The files that a place may mean, the likeliest first; only the first may be missing."""
         if place.name is None:
-            return tuple(self._before(place.offset))[:_MOST_MEANT]
+            return self._before(place.offset)[:_MOST_MEANT]
         return self._of(place.name, place.offset)
 
     def _of(self, name: str, offset: int) -> Sequence[RelPath]:
@@ -70,9 +75,10 @@ class Resolver:
         found = dict.fromkeys([*near, *_ending_in(name, self._files)])
         return (path, *found) if path in self._files or not found else tuple(found)
 
-    def _before(self, offset: int) -> Iterator[RelPath]:
+    def _before(self, offset: int) -> tuple[RelPath, ...]:
         """Files named before, the last first."""
-        yield from dict.fromkeys(path for at, path in reversed(self._named) if at < offset)
+        at = bisect_left(self._offsets, offset)
+        return self._orders[at - 1] if at else ()
 
 
 def _parsed(name: str) -> RelPath | None:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -16,7 +16,7 @@ __all__ = ["Lines", "SourceFile", "as_broken", "as_code", "words_in"]
 
 _WORD = re.compile(r"0[xXbBoO]\w+|[A-Za-z_$][\w$]*|\d[\d_.]*\d|\d")
 _TOKEN = re.compile(r"(?<![\w\"'])[rRbBuUfF]{1,2}[\"']|\d[\w.]*\w|\w+|[^\w\s]")
-_COMMENT = re.compile(r"^\s*(?:#+|//[/!]?|\*|--|;+)(?=\s)", re.MULTILINE)
+_COMMENT = re.compile(r"^[^\S\n]*+(?:#++|//[/!]?|\*|--|;++)(?=\s)", re.MULTILINE)
 # A string that goes on in the next, as compilers join them: `"a " f"b"`.
 _JOINED = re.compile(r" \" \w{0,2}\" ")
 _CLOSES = frozenset(")]}")
@@ -63,8 +63,24 @@ class SourceFile:
         """How much a token tells here: the rarer the more."""
         return log((len(self.lines) + 1) / (len(self.where.get(token, ())) + 0.5))
 
-    def best(self, tokens: Set[str], size: int) -> float:
+    @cached_property
+    def _known(self) -> dict[tuple[frozenset[str], int], float]:
+        """What was worked out for one place of a text serves for its others."""
+        return {}
+
+    def whole(self, tokens: frozenset[str]) -> float:
+        """The worth of all the tokens."""
+        if (tokens, 0) not in self._known:
+            self._known[tokens, 0] = sum(map(self.worth, tokens))
+        return self._known[tokens, 0]
+
+    def best(self, tokens: frozenset[str], size: int) -> float:
         """The most that any so many lines of it hold of the tokens, by their worth."""
+        if (tokens, size) not in self._known:
+            self._known[tokens, size] = self._best(tokens, size)
+        return self._known[tokens, size]
+
+    def _best(self, tokens: frozenset[str], size: int) -> float:
         worth = {token: self.worth(token) for token in tokens}
         hits = sorted((n, token) for token in tokens for n in self.where.get(token, ()))
         held: Counter[str] = Counter()
@@ -125,12 +141,12 @@ class Lines:
         """The name of the innermost definition in which they lie, if they lie in one."""
         return frozenset(base_name(d.name) for d in self.around[:1])
 
-    def likeness(self, tokens: Set[str]) -> tuple[float, float]:
+    def likeness(self, tokens: frozenset[str]) -> tuple[float, float]:
         """What they hold of the tokens, against the most that as many lines of the file hold.
 
         And that most against all of the tokens; both are 0 to 1.
         """
-        whole = sum(map(self.file.worth, tokens))
+        whole = self.file.whole(tokens)
         best = self.file.best(tokens, self.end - self.start + 1)
         here = sum(map(self.file.worth, tokens & self.vocabulary))
         return (min(1.0, here / best), best / whole) if best else (0.0, 0.0)

@@ -22,7 +22,7 @@ _DEFINES = re.compile(
     r"(?:(?:async|export|pub|public|private|static|default|abstract|final)\s+)*"
     r"(?:def|class|function|fn|func|interface|struct|enum|trait|type|module)\s"
 )
-_CALL = re.compile(r"[^\s(\[]*?(?P<name>[\w$]+)[!?]?[(\[].*[)\]][^\w(\[]*")
+_CALL = re.compile(r"[^\s(\[]*?(?<![\w$])(?P<name>[\w$]++)[!?]?[(\[].*[)\]][^\w(\[)\]]*+")
 _GIVEN = re.compile(rf"(?P<name>\b[A-Za-z_]\w*)\s*=\s*(?P<value>{LITERAL}|\w+)")
 _PLAIN_PAIR = re.compile(r"\b[A-Za-z]?[a-z]+ (?=[a-z]+\b)")
 # Of a text that long a fifth of the words may be filled in when the program runs.

@@ -13,7 +13,8 @@ __all__ = ["FileMention", "WrittenPlace", "cites", "mentions_in", "places_in"]
 
 # Brackets belong to a name in pairs: `app/(group)/[id]/page.tsx`, but not `[docs](a/b.md`.
 _PART = r"(?:[\w@+.-]|\(\w+\)|\[[\w.]+\])*(?:\w|\(\w+\)|\[[\w.]+\])"
-_NAME = rf"(?<![\w/.:@$\\-])(?P<{{}}>{_PART}(?:/{_PART})*)"
+# None begins within another: each is read once, however long a run of its characters is.
+_NAME = rf"(?<![\w/.:@$\\+)\]-])(?P<{{}}>{_PART}(?:/{_PART})*)"
 _HEAD = re.compile(
     rf"{_NAME.format('before')}`?(?::|#)(?=L?\d)"
     rf"|{_NAME.format('worded')}`?,? \(?lines? (?=L?\d)"
@@ -22,6 +23,7 @@ _HEAD = re.compile(
     r"|(?P<number>(?<=\(|;)\s?(?=\d)|(?<=\bat )(?=\d)|(?<=\s)(?=\d+[-–]\d))"
 )
 _RANGE = re.compile(r"L?(\d{1,7})(?:(?:[-–—]| to )L?(\d{1,7}))?(?::\d{1,4})?(?![\w%]|[.:]\d|-\w)")
+_CLOSES = re.compile(r"\)|[,;]")
 _FURTHER = re.compile(r"`?(?:[,;/]| and|, and)\s*`?:?(?=L?\d)")
 # A further number is a line where nothing follows that it could count.
 _ENDS = re.compile(r"`?\s*(?:[,;.)\]|]|and \d|$)", re.MULTILINE)
@@ -33,7 +35,7 @@ _FILE = re.compile(r"/|\.[A-Za-z]\w{0,9}$")
 # A file without an ending has a name like `Makefile`, and may be no file at all.
 _MAY_BE_FILE = re.compile(rf"{_FILE.pattern}|^[A-Z][A-Za-z]+$")
 _OBJECT = re.compile(r"(?:self|this|cls|super)\.")
-_ADDRESS = re.compile(r"www\.|\w+://")
+_ADDRESS = re.compile(r"www\.|\w{1,20}://")
 # Numbers below are enumerations and counts more often than lines.
 _LEAST_BARE = 10
 # An answer with more places lists a folder.
@@ -137,5 +139,5 @@ def _ranges(text: str, at: int) -> Iterator[re.Match[str]]:
 
 def _may_be_lines(text: str, ranges: list[re.Match[str]]) -> bool:
     return all(int(each[2] or each[1]) >= _LEAST_BARE for each in ranges) and (
-        ranges[0][2] is not None or bool(re.match(r"\)|[,;]", text[ranges[-1].end() :]))
+        ranges[0][2] is not None or bool(_CLOSES.match(text, ranges[-1].end()))
     )

@@ -23,7 +23,7 @@ from live_memory.core.values import Instant, RelPath
 __all__ = ["Admitted", "admitted"]
 
 _MOST_QUESTIONS = 3
-_QUOTES, _STOPS = re.compile("[`\"'“”‘’]"), re.compile(r"[.,;:!?]+(?=\s|\Z)")
+_QUOTES, _STOPS = re.compile("[`\"'“”‘’]"), re.compile(r"(?<![.,;:!?])[.,;:!?]++(?=\s|\Z)")
 # Two sentences about the same names are one when so much of their other words is shared.
 _ALIKE = 0.6
 

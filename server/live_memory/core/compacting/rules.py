@@ -31,10 +31,10 @@ _HEAD = re.compile(
     r"^(?:(?:export|default|pub(?:\([^)]*\))?|public|private|protected|static|async)\s+)*"
     r"(?:def|class|function\*?|func|fn|fun|sub|struct|enum|trait|interface)\s+"
 )
-_REMARK = re.compile(r"\s*:?\s+(?:#|//).*$")
+_REMARK = re.compile(r"(?<!\s)\s*+:?\s+(?:#|//).*$")
 _LITERAL = re.compile(
-    r"[^=:]*(?::[^=]{1,40})?[=:]\s*(?P<value>\"[^\"`]{0,60}\"|'[^'`]{0,60}'|-?\d[\w.]{0,20}|"
-    r"True|False|true|false|None|null|nil)\s*[,;]?\s*(?:(?:#|//).*)?"
+    r"[^=:]*+(?::[^=]{1,40})?[=:]\s*+(?P<value>\"[^\"`]{0,60}\"|'[^'`]{0,60}'|-?\d[\w.]{0,20}|"
+    r"True|False|true|false|None|null|nil)\s*+[,;]?\s*+(?:(?:#|//).*)?"
 )
 _CALL = re.compile(r"(?<![\w$.])((?:self|this|cls)\.)?([A-Za-z_$][\w$]*)\s?\(")
 _STRING = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|#.*|//.*")

@@ -33,8 +33,9 @@ _LITERAL = (
 _LITERAL_OR_WORD = rf"{_LITERAL}|(?:{'|'.join(_NUMBER_WORDS)})(?=[.,;)]|\Z)"
 # `LIMIT` is 3, LIMIT defaults to `3`, a `LIMIT` of 3, the constant `LIMIT` has the value 3.
 _GIVEN = re.compile(
-    r"(?P<mark>`?)\b(?:[\w$]+\.)*(?P<name>[A-Za-z_$][\w$]*)(?P=mark),?\s(?:(?:by default|currently|"
-    r"always|here|now|value|setting|constant|that|which|limit|count|number)\s)*"
+    r"(?P<mark>`?)\b(?:[\w$]{1,80}+\.){0,9}(?P<name>[A-Za-z_$][\w$]{0,80}+)(?P=mark),?"
+    r"\s(?:(?:by default|currently|always|here|now|value|setting|constant|that|which|limit|"
+    r"count|number)\s)*"
     r"(?:is|are|was|equals|has|have|holds|defaults|stands|set|means|of|=|==|:=?)\s(?:(?:set|equal|to|"
     r"at|by|default|the|a|an|value|of|exactly|currently|always|now|number|string|boolean|limited)\s)*"
     rf"(?P<code>`?)(?P<value>{_LITERAL_OR_WORD})(?P=code)(?![\w%])(?!\.\d)"
@@ -44,7 +45,7 @@ _PROPER = re.compile(r"(?<![\w.`])[A-Z][\w-]*\w")
 _START = re.compile(r"(?:^|[.!?:]\s+)[\"'(]*$")
 _CODELIKE = re.compile(r"[~$@\\|<>=&%{}\[\]]|\w[.:]{1,2}\w|/\S*[/.]|(?<!\w)/\w|--\w")
 _NOT_CODE = re.compile(r"(?i)e\.g|i\.e|etc|a\.k\.a|->|=>|<=|>=|==|!=|\d+%|[<>=&|]")
-_ADDRESS = re.compile(r"\w+://[^\s`\"'<>]+|[\w.+-]+@[\w-]+\.\w+|~/\S+")
+_ADDRESS = re.compile(r"\w{1,20}://[^\s`\"'<>]+|[\w.+-]{1,64}@[\w-]{1,255}\.\w+|~/\S+")
 # Products that are written small too; those that are English words besides are left out.
 _PRODUCTS = """
 apache aws azure bigquery boto3 cassandra celery cloudflare cloudwatch couchdb django docker

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from live_memory.core.memory.ledger import Fact
+from live_memory.core.reading.inert import visible
 from live_memory.core.reading.text import clean, lines_of
 from live_memory.core.values import RelPath
 
@@ -38,8 +39,8 @@ def render_fact(fact: Fact) -> str:
 def one_line(text: str) -> str:
     """Without what could end the line: a file's name may hold a line end, and then is not cited."""
     if text.isascii() and text.isprintable():  # nearly all are
-        return text
-    return _LINE_END.sub("\ufffd", clean(text))
+        return visible(text)
+    return visible(_LINE_END.sub("\ufffd", clean(text)))
 
 
 def name_of_file(path: RelPath) -> str:
@@ -86,7 +87,7 @@ def _gap(count: int) -> str:
 def _clipped(line: str) -> str:
     more = len(line) - _LONGEST_LINE
     shown = line if more <= 0 else f"{line[:_LONGEST_LINE]}\u2026 ({more} characters)"
-    return _LINE_END.sub("\ufffd", shown)
+    return visible(_LINE_END.sub("\ufffd", shown))
 
 
 def quoted(text: str) -> str:

@@ -67,7 +67,7 @@ _WHAT_IT_IS = _says(
 _ENGLISH = _says(
     r"\b(?:the|is|are|does|do|how|what|where|which|who|why|when|can|in|of|to|for|a|an|and|it|if|i)\b"
 )
-_SENTENCE = re.compile(r"(?:\w+\W+){3}\w+")
+_SENTENCE = re.compile(r"\b(?:\w++\W++){3}\w")
 _LANGUAGES = (
     r"(?:python|ruby|rust|go|golang|node(?:\.?js)?|java|jdk|jvm|\.net|dotnet|php|perl|compilers?)"
 )
@@ -93,7 +93,7 @@ _EXISTENCE = _says(
     r"(?:^|[.!?,;]\s+|\b(?:and|or|but)\s+)"
     r"(?:(?:is|are) there|can (?:it|i|we|you|one|\w+)|could (?:it|i|we)|does (?:it|the|this|\w+)|"
     r"do (?:we|you|they)|"
-    r"is [\w/.-]+(?: [\w/.-]+){0,3} (?:supported|possible|available|implemented)|"
+    r"is [\w/.-]{1,80}(?: [\w/.-]{1,80}){0,3} (?:supported|possible|available|implemented)|"
     r"supports?|which (?:flag|option|setting|switch|parameter))\b"
 )
 # Who asks where the thing is, or what it is, asks for one thing.

@@ -40,9 +40,9 @@ _MOST_LINES, _MOST_READ = 8, 400
 _LONGEST, _MOST_CHARACTERS = 220, 8_000
 # Markup of the languages' documentation, and what is left of it.
 _MARKUP: Sequence[tuple[re.Pattern[str], str]] = (
-    (re.compile(r"\{@(?:code|literal|value)\s+([^{}]*)\}"), r"`\1`"),
-    (re.compile(r"\{@link(?:plain)?\s+[^\s{}]+\s+([^{}]+)\}"), r"\1"),
-    (re.compile(r"\{@\w+\s*#?([^{}]*)\}"), r"`\1`"),
+    (re.compile(r"\{@(?:code|literal|value)\s++([^{}]*+)\}"), r"`\1`"),
+    (re.compile(r"\{@link(?:plain)?\s++[^\s{}]++\s++([^{}]++)\}"), r"\1"),
+    (re.compile(r"\{@\w++\s*+#?([^{}]*+)\}"), r"`\1`"),
     (re.compile(r"<see(?:also)?\s+\w+=\"(?:\w:)?([^\"]*)\"\s*/>"), r"`\1`"),
     (re.compile(r"<(?:paramref|typeparamref)\s+name=\"([^\"]*)\"\s*/>"), r"`\1`"),
     (re.compile(r"</?(?:code|c|tt)>"), "`"),
@@ -51,15 +51,18 @@ _MARKUP: Sequence[tuple[re.Pattern[str], str]] = (
     (re.compile(r"\[(`[^`]+`)\]"), r"\1"),
     (re.compile(r"[@\\]brief\s+"), ""),
     (re.compile(r"[@\\](?:c|p|a|ref)\s+([\w:.]+)"), r"`\1`"),
-    (re.compile(r":\w+(?::\w+)?:`[~!]?([^`<]+?)(?:\s*<[^>`]*>)?`"), r"`\1`"),
+    (
+        re.compile(r":\w{1,40}(?::\w{1,40})?:`[~!]?([^`<]{1,200}?)(?:\s{0,9}<[^>`]{0,200}>)?`"),
+        r"`\1`",
+    ),
     (re.compile("``"), "`"),
     (re.compile("&lt;"), "<"),
     (re.compile("&gt;"), ">"),
     (re.compile("&amp;"), "&"),
 )
 # Five words of prose in a row; a program seldom has as many on three lines close together.
-_PROSE = re.compile(r"(?:\b[A-Za-z][a-z'’-]*[,.;:!?]?[\"')]?\s+){4}[\"'(]?[A-Za-z][a-z]")
-_DOES = re.compile(r"\w[(\[](?!s\))|[{;=]\s*$|^\s*(?:[\])}]+[;,)]*|return\b.*|end)\s*$")
+_PROSE = re.compile(r"(?:\b[A-Za-z][a-z'’-]{0,40}+[,.;:!?]?[\"')]?\s++){4}[\"'(]?[A-Za-z][a-z]")
+_DOES = re.compile(r"\w[(\[](?!s\))|[{;=]\s*$|^\s*(?:[\])}]++[;,)]*+|return\b.*|end)\s*$")
 _LONGEST_LINE = 1_000  # longer ones are data
 _PROSE_WORDS, _PROSE_LINES, _PROSE_GAP = 4, 3, 2
 

@@ -92,9 +92,9 @@ _CI = _path(
 )
 # Documents that say how people work on a project.
 _GUIDE = _path(
-    r"(?:^|/)(?:readme|contributing|develop\w*|hacking|build|building|install\w*|releas\w*|agents|"
-    r"claude|maintain\w*|testing)[^/]*$"
-    r"|(?:^|/)(?:contribut\w*|deploy\w*|develop\w*|releas\w*|install\w*|getting[-_]started|maint\w*|testing)"
+    r"(?:^|/)(?:readme|contributing|develop\w{0,9}|hacking|build|building|install\w{0,9}|releas\w{0,9}|agents|"
+    r"claude|maintain\w{0,9}|testing)[^/]*$"
+    r"|(?:^|/)(?:contribut\w{0,9}|deploy\w{0,9}|develop\w{0,9}|releas\w{0,9}|install\w{0,9}|getting[-_]started|maint\w{0,9}|testing)"
     r"[^/]*(?:/|\.(?:md|rst|txt|adoc)$)"
 )
 # Programs beside the program: for shells, for editors, and what only declares.

@@ -102,7 +102,7 @@ def signature_at(lines: Sequence[str], at: int) -> str:
     """The head of a definition on one line: up to what opens its block."""
     rows = [line.strip() for line in lines[at : head_end(lines, at)]]
     head = " ".join(rows).replace("( ", "(").replace(", )", ")").replace(" )", ")")
-    head = re.sub(r"\s*(?:\{|:)\s*$", "", head)
+    head = head[:-1].rstrip() if head.endswith(("{", ":")) else head
     return head if len(head) <= _LONGEST_SIGNATURE else f"{head[:_LONGEST_SIGNATURE]}…"
 
 

@@ -57,10 +57,14 @@ _GREETINGS = frozenset(
 )
 
 _QUOTED = re.compile(r"`([^`\n]{2,80})`|\"([^\"\n]{2,80})\"|(?<!\w)'([^'\n]{2,80})'(?!\w)")
-_DOTTED = re.compile(r"\b[A-Za-z_$][\w$]+(?:(?:\.|::|#)[A-Za-z_$][\w$]+)+|\b[a-z]\.[A-Z]\w+")
+_DOTTED = re.compile(
+    r"\b[A-Za-z_$][\w$]{1,80}+(?:(?:\.|::|#)[A-Za-z_$][\w$]{1,80}+)++|\b[a-z]\.[A-Z]\w+"
+)
 _HYPHENATED = re.compile(r"(?<![\w/.-])[A-Za-z]\w+(?:-[A-Za-z]\w+)+(?![\w/-])")
-_PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)+|\b[\w-]+\.(?:[a-z]{1,4}|toml|yaml|json|lock)\b")
-_NAME = r"[`'\"]?(?P<name>[A-Za-z_$][\w$.:]*\w)(?:\(\))?[`'\"]?"
+_PATH = re.compile(
+    r"(?<![\w.-])[\w.-]++(?:/[\w.-]++)++|\b[\w-]{1,80}+\.(?:[a-z]{1,4}|toml|yaml|json|lock)\b"
+)
+_NAME = r"[`'\"]?(?P<name>[A-Za-z_$][\w$.:]{0,80}\w)(?:\(\))?[`'\"]?"
 _ASKS_FOR_USES = (
     re.compile(
         rf"\b(?:what|who|which|where)\b(?:(?!\b(?:happens?|when|if)\b).){{0,40}}\b(?:calls?|invokes?|uses|imports?)\s+{_NAME}",

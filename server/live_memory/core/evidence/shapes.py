@@ -31,7 +31,7 @@ _V, _S = DefinitionKind.VALUE, DefinitionKind.SECTION
 _MODIFIERS = (
     r"(?:(?:export|default|declare|public|private|protected|internal|static|final|abstract|async|"
     r"unsafe|override|virtual|inline|open|data|sealed|suspend|partial|readonly|extern|const|local|"
-    r"fileprivate|mutating|pub(?:\([^)]*\))?)\s+)*"
+    r"fileprivate|mutating|pub(?:\([^)]*+\))?)\s++){0,9}"
 )
 _KEYWORD = (
     r"(?:if|else|for|foreach|while|switch|case|catch|return|throw|new|await|yield|do|try|when|with|"
@@ -46,33 +46,33 @@ _NO_NAME = (
 _CODE = (
     _shape(
         _C,
-        rf"^\s*{_MODIFIERS}(?:class|interface|trait|struct|enum(?: class)?|impl(?:<[^>]*>)?|module|"
-        r"namespace|protocol|extension|record|object|union|mod|type)\s+"
-        r"(?:[\w:<>, ]+ for )?(?P<name>[A-Za-z_$][\w$.:]*)"
+        rf"^\s*+{_MODIFIERS}(?:class|interface|trait|struct|enum(?: class)?|impl(?:<[^>]*>)?|"
+        r"module|namespace|protocol|extension|record|object|union|mod|type)\s++"
+        r"(?:[\w:<>, ]+ for )?(?P<name>[A-Za-z_$][\w$.:]{0,120})"
         r"(?=\s*(?:[\[{:(<=;*]|$|extends\b|implements\b|struct\b|interface\b|where\b|for\b|\w+$))",
     ),
     _shape(
         _F,
-        rf"^\s*{_MODIFIERS}(?:def|function\*?|func|fn|fun|sub|proc|macro_rules!)\s+"
-        r"(?:\(\s*(?:\w+\s+)?\*?(?P<owner>\w+)[^)]*\)\s*|self\.)?"
+        rf"^\s*+{_MODIFIERS}(?:def|function\*?|func|fn|fun|sub|proc|macro_rules!)\s+"
+        r"(?:\(\s*+(?:\w++\s++)?\*?(?P<owner>\w++)[^)]*+\)\s*+|self\.)?"
         r"(?P<name>[A-Za-z_$][\w$.:]*[?!]?)",
     ),
     # JavaScript: `res.send = function send(body) {`, `const f = async (x) => {`
     _shape(
         _F,
-        rf"^\s*{_MODIFIERS}(?:let|var)?\s*(?P<name>[A-Za-z_$][\w$.]*)\s*[:=]\s*(?:async\s*)?"
+        rf"^\s*+{_MODIFIERS}(?:let|var)?\s*+(?P<name>[A-Za-z_$][\w$.]*)\s*[:=]\s*(?:async\s*)?"
         r"(?:function\b|(?:\([^()]*\)|\w+)\s*=>)",
     ),
     # C, Java, C#, PHP: `static int f(int a)`, its arguments perhaps on the next lines
     _shape(
         _F,
-        rf"^\s*{_MODIFIERS}(?:(?!{_KEYWORD}\b)[A-Za-z_][\w<>\[\],.:?]*[\s*&]+)+"
+        rf"^\s*+{_MODIFIERS}(?:(?!{_KEYWORD}\b)[A-Za-z_][\w<>\[\],.:?]*+[\s*&]++)+"
         rf"(?!{_KEYWORD}\b)(?P<name>[~A-Za-z_][\w:~]*)\s*\((?:[^;=]*[)\w]\s*\{{|[^;=(){{]*,?|[^;={{]*\))$",
     ),
     # A method of a JavaScript class: `render(props) {`
     _shape(
         _F,
-        rf"^\s+(?:(?:static|async|get|set)\s+|\*)*(?!(?:{_KEYWORD}|function)\b)"
+        rf"^\s++(?:(?:static|async|get|set)\s++|\*)*(?!(?:{_KEYWORD}|function)\b)"
         r"(?P<name>[#A-Za-z_$][\w$]*)\s*\([^;]*\)\s*\{$",
     ),
     _shape(
@@ -80,7 +80,7 @@ _CODE = (
         r"^(?:#\s*define|(?:export\s+)?(?:const|var|let|static|val))\s+"
         rf"{_NO_NAME}(?P<name>[A-Za-z_]\w*)",
     ),
-    _shape(_V, r"^(?P<name>[A-Za-z_]\w*)\s*(?::\s*[\w\[\]., |\"']+)?\s*=(?!=)"),
+    _shape(_V, r"^(?P<name>[A-Za-z_]\w*+)\s*+(?::\s*+[\w\[\]., |\"']++)?\s*+=(?!=)"),
 )
 _SHELL = (
     _shape(_F, r"^\s*(?:function\s+)?(?P<name>[\w:-]+)\s*\(\)"),
@@ -100,7 +100,7 @@ _SQL = (
         re.IGNORECASE,
     ),
 )
-_MARKDOWN = (_shape(_S, r"^#{1,6}\s+(?P<name>.*\S)"),)
+_MARKDOWN = (_shape(_S, r"^#{1,6}\s++(?P<name>.*\S)"),)
 _BRACKETED = (
     _shape(_S, r"^\s*\[{1,2}(?P<name>[^\]]+)\]"),
     _shape(_V, r"^(?P<name>[\w.-]+)\s*[=:]"),

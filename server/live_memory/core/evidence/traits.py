@@ -11,7 +11,7 @@ from live_memory.core.evidence.uses import import_lines, unquoted
 
 __all__ = ["Traits", "traits_of", "unpacked"]
 
-_BRANCH = re.compile(r"\b(?:if|match|switch|case|else|elif|elsif|unless|when)\b|\?\s.*:")
+_BRANCH = re.compile(r"\b(?:if|match|switch|case|else|elif|elsif|unless|when)\b|\?\s.{0,120}:")
 _TEST = re.compile(r"(?:^|[.:])(?:[Tt]ests?|test_\w+)(?:[.:]|$)")
 _STEPS = 15  # of four bits
 # A line in three that decides is as much as there can be; of less than four lines none decides.

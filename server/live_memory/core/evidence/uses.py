@@ -35,7 +35,9 @@ _IMPORT = re.compile(
 )
 _IMPORT_BEGINS = frozenset("ifepum#clvr")
 _STRING = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`")
-_MENTION = re.compile(r"((?:\w+(?:\([^()]*\))?(?:\?\.|\.|->|::))*)\b([A-Za-z_$][\w$]*)(\()?")
+_MENTION = re.compile(
+    r"(?<!\w)((?:\w++(?:\([^()]*+\))?(?:\?\.|\.|->|::)){0,20})\b([A-Za-z_$][\w$]*)(\()?"
+)
 _OWN = ("", "self.", "this.", "cls.", "this->", "self::", "Self::")
 _JOINTS = (".", "->", "::")
 # A property of Python is named again where it is set.

@@ -29,7 +29,7 @@ _IS_CJK = re.compile(rf"[{_CJK}]")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]{2,}|[^\W\d_a-zA-Z]+")
 # Settings, flags, headers and messages are called so: `max-size`.
 _HYPHENATED = re.compile(r"(?<![\w-])[A-Za-z]\w+(?:-[A-Za-z]\w+)+(?![\w-])")
-_BASE = re.compile(r"[\w$]+(?=[^\w$]*$)")
+_BASE = re.compile(r"(?<![\w$])[\w$]++(?=[^\w$]*$)")
 
 # A word of code is seen again and again, so each is cut up once.
 _REMEMBERED_WORDS = 65_536

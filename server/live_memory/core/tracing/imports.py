@@ -20,7 +20,7 @@ _DOTTED = re.compile(
     r"\s*(?:pub(?:\([^)]*\))?\s+)?(?:from|import|use|using)\s+(?:static\s+)?(\.*[\w$]*(?:(?:\.|::|\\)[\w$]+)*)"
 )
 _USING = re.compile(r"(?:global\s+)?using\s+(?:static\s+)?[\w.]+;")
-_ALIAS = re.compile(r"([\w$]+)\s+as\s+([\w$]+)")
+_ALIAS = re.compile(r"(?<![\w$])([\w$]++)\s++as\s++([\w$]++)")
 _BETWEEN = re.compile(r"\.|::|\\")
 _ENDING = re.compile(r"\.(?:[cm]?[jt]sx?|h|hh|hpp|rb|php|vue)$")
 # Words that stand for a place and not for a name.
@@ -124,17 +124,18 @@ def _is_akin(definition: Definition, imports: Sequence[_Import]) -> bool:
 
 @lru_cache(256)  # each use in a file asks for what the file brings in
 def _brought(lines: tuple[str, ...], path: RelPath) -> _Brought:
-    statements: list[str] = []
+    statements: list[list[str]] = []
     last = 0
     using = {number for number, line in enumerate(lines, 1) if _USING.match(line)}
     for number in sorted(import_lines(lines, len(lines)) | using):
         line = lines[number - 1]
         if is_import(line) or number in using or number != last + 1:
-            statements.append("")
-        statements[-1] += f"{line}\n"
+            statements.append([])
+        statements[-1].append(line)
         last = number
-    found = tuple(each for statement in statements for each in _read(statement, path))
-    aliases = {alias: name for text in statements for name, alias in _ALIAS.findall(text)}
+    texts = ["\n".join(rows) for rows in statements]
+    found = tuple(each for text in texts for each in _read(text, path))
+    aliases = {alias: name for text in texts for name, alias in _ALIAS.findall(text)}
     return _Brought(found, MappingProxyType(aliases))
 
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 import anyio
 
-from live_memory.core.asking.answer import Answer, Mode, Question, Usage
+from live_memory.core.asking.answer import CUT_OFF, Answer, Mode, Question, Usage
 from live_memory.core.companion.prompt import (
     Tail,
     known_of,
@@ -30,6 +30,7 @@ from live_memory.core.errors import (
 )
 from live_memory.core.memory.coverage import missing
 from live_memory.core.memory.window import Window, current_hashes, questions
+from live_memory.core.reading.inert import inert
 from live_memory.core.values import ContentHash, RelPath
 from live_memory.flow.answer_from_evidence import head_start
 from live_memory.flow.companion.consult import Draft, consult
@@ -54,6 +55,7 @@ _LINES_TOKENS = 3_000
 _CHARACTERS = 3
 # Reasoning models think before they write, and what they think counts as output.
 _OUTPUT_ROOM = 2
+_UNCITED = "It names no place in the files, so nothing of it could be checked."
 _SUBSCRIPTION = (
     "This was answered through your Claude subscription; "
     "`live-memory config set provider=none` stops that."
@@ -198,16 +200,19 @@ class Consultation:
         )
         if verified.problem is not None:
             return self._without_a_model(verified.problem)
+        is_cited = bool(verified.checked.citations)
+        said = [CUT_OFF] if draft.is_clipped else []
+        said += [] if is_cited else [_UNCITED]
         return Answer(
-            text=verified.checked.text,
+            text=inert(verified.checked.text),
             mode=mode,
             grounding=verified.checked.grounding,
             citations=verified.checked.citations,
             stop=draft.stop,
             model=draft.model,
-            notice="The reply was cut off before its end." if draft.is_clipped else None,
+            notice=" ".join(said) or None,
             evidence=self._rests_on(verified),
-            recipe="" if draft.is_clipped else self._recipe,
+            recipe="" if said else self._recipe,
         )
 
     def _rests_on(self, verified: Verified) -> Mapping[RelPath, ContentHash]:

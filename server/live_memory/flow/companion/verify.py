@@ -1,6 +1,7 @@
 """Opens every place a draft cites, as the files are now, and makes an answer of what holds."""
 
 from collections.abc import Collection, Mapping
+from functools import partial
 from types import MappingProxyType
 
 import anyio.to_thread
@@ -17,8 +18,9 @@ __all__ = ["Verified", "verify"]
 
 # A model that cites more files than this lists a folder; the rest are marked as unsupported.
 _MOST_FILES = 40
-# So many are looked through in some milliseconds, faster than a busy pool gives a thread.
-_FEW_LINES = 500
+# So many, for a text of so many characters, are looked through in some milliseconds, faster than
+# a busy pool gives a thread.
+_FEW_LINES, _SHORT = 500, 4_000
 # So many places are named where an answer is not given for them.
 _MOST_NAMED = 3
 
@@ -33,10 +35,10 @@ class Verified:
 
     @property
     def problem(self) -> str | None:
-        """Why the draft may not be given, if so: it names no place, or most of them do not hold."""
+        """Why the draft may not be given, if so: most of the places it names do not hold."""
         citations = self.checked.citations
         if not citations:
-            return "it named no place in the files"
+            return None  # nothing to hold it to: it is given as ungrounded, and that is said
         bad = [c for c in citations if c.status is CitationStatus.UNSUPPORTED]
         if 2 * len(bad) <= len(citations):
             return None
@@ -53,8 +55,11 @@ async def verify(
     A file may be named in short where it was `opened` for the question, or is the only one
     `listed` with that name.
     """
-    files = await desk.current(named_paths(text, opened=opened, listed=listed)[:_MOST_FILES])
+    named = partial(named_paths, text, opened=opened, listed=listed)
+    is_short = len(text) <= _SHORT
+    paths = named() if is_short else await anyio.to_thread.run_sync(named)
+    files = await desk.current(paths[:_MOST_FILES])
     sources = {path: SourceFile(path, f.lines, f.outline) for path, f in files.items()}
-    if sum(len(source.lines) for source in sources.values()) <= _FEW_LINES:
+    if is_short and sum(len(source.lines) for source in sources.values()) <= _FEW_LINES:
         return Verified(check(text, sources), files)
     return Verified(await anyio.to_thread.run_sync(check, text, sources), files)

@@ -5,7 +5,6 @@ The server library has no limit of its own on how long a request may take to arr
 """
 
 import asyncio
-import re
 from contextlib import suppress
 from typing import Any
 
@@ -28,10 +27,7 @@ MAX_WAITING_CONNECTIONS = 128
 # workspace, must not fail because a crowd stands at the door.
 _OURS, _LEAST_WAITING = 48, 8
 
-_END_OF_HEAD = re.compile(rb"\n\r?\n")
-# The parser drops blanks after a value, and so would take a token with a blank after it for the
-# right one; it is made to see the blank instead (acceptance S03).
-_BLANK_AFTER_CREDENTIALS = re.compile(rb"^(authorization:[^\r\n]*?)[ \t]+(?=\r?$)", re.I | re.M)
+_CREDENTIALS = b"authorization:"
 
 
 class GuardedProtocol(H11Protocol):
@@ -73,13 +69,18 @@ class GuardedProtocol(H11Protocol):
         if self._head_deadline is None:
             self._unset_keepalive_if_required()
             self._expect_head()
+        looked_at = max(0, len(self._head) - 3)
         self._head += data
-        end = _END_OF_HEAD.search(self._head)
-        if end or len(self._head) > MAX_HEAD_BYTES:
+        # However much comes in one piece, no more of it than a head may have is looked at.
+        end = _end_of_head(self._head[:MAX_HEAD_BYTES], looked_at)
+        if end is not None:
             self._stop_waiting()
             head, self._head = self._head, b""
-            at = end.end() if end else len(head)
-            super().data_received(_BLANK_AFTER_CREDENTIALS.sub(rb"\1%20", head[:at]) + head[at:])
+            super().data_received(_with_blanks_seen(head[:end]) + head[end:])
+        elif len(self._head) >= MAX_HEAD_BYTES:
+            self._stop_waiting()
+            self._head = b""
+            self.send_400_response("The head of the request is too large.")
 
     def on_response_complete(self) -> None:
         """The connection is idle again: it may be the one to make room."""
@@ -112,3 +113,24 @@ def _most_waiting() -> int:
         if soft != resource.RLIM_INFINITY:
             return min(MAX_WAITING_CONNECTIONS, max(_LEAST_WAITING, (soft - _OURS) // 2))
     return MAX_WAITING_CONNECTIONS
+
+
+def _end_of_head(data: bytes, start: int) -> int | None:
+    """Where a head ends: behind the first empty line, its line end CR LF or LF alone."""
+    ends = ((data.find(mark, start), len(mark)) for mark in (b"\n\r\n", b"\n\n"))
+    return min((at + size for at, size in ends if at >= 0), default=None)
+
+
+def _with_blanks_seen(head: bytes) -> bytes:
+    """The head with a mark for blanks after credentials.
+
+    The parser drops them, and so would take a token with a blank after it for the right one
+    (acceptance S03).
+    """
+    lines = head.split(b"\n")
+    for at, line in enumerate(lines):
+        if line[: len(_CREDENTIALS)].lower() == _CREDENTIALS:
+            value = line.removesuffix(b"\r")
+            kept = value.rstrip(b" \t")
+            lines[at] = line if kept == value else kept + b"%20" + line[len(value) :]
+    return b"\n".join(lines)

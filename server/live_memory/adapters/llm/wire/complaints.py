@@ -27,10 +27,10 @@ _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\
 # One a provider; the list is from their documents and from cases C32 and local-models.md.
 _OVERFLOW = re.compile(
     r"context_length_exceeded|exceed_context_size|model_context_window_exceeded|request_too_large"
-    r"|(?:prompt|input|request|message|conversation|context)s?(?: \w+){0,3} (?:is|are) too"
+    r"|(?:prompt|input|request|message|conversation|context)s?(?: \w{1,30}){0,3} (?:is|are) too"
     r" (?:long|large)"
     r"|maximum (?:context|prompt|input)(?: token)? length|context length of only"
-    r"|exceed\w* (?:\w+ ){0,6}(?:context|maximum number of tokens)"
+    r"|exceed\w{0,3} (?:\w{1,30} ){0,6}(?:context|maximum number of tokens)"
     r"|context (?:size|window|length) exceeded"
     r"|too many (?:input )?tokens|reduce the length of|request too large|prompt too long"
     r"|inputs? tokens \+ max_new_tokens",

@@ -15,12 +15,13 @@ _TEACHING = (400, 404, 405, 422, 500, 501, 0)
 _ESSENTIAL = {"model", "messages", "system", "tools", "stream", "max_tokens"}
 _LIMIT_NAMES = ("max_completion_tokens", "max_tokens")
 _NO_TOOLS = re.compile(
-    r"(?:not|n't|never) (?:\w+ )?support\w* (?:\w+ ){0,4}(?:tools?\b|functions?\b|tool[ _-]use)"
+    r"(?:not|n't|never) (?:\w{1,30} )?support\w{0,4} (?:\w{1,30} ){0,4}"
+    r"(?:tools?\b|functions?\b|tool[ _-]use)"
     r"|support tool use|enable-auto-tool-choice|requires --jinja"
-    r"|(?:tools?|functions?|tool[ _-]use|(?:tool|function)[ _-]calling)\W{1,2}(?:\w+ ){0,4}"
+    r"|(?:tools?|functions?|tool[ _-]use|(?:tool|function)[ _-]calling)\W{1,2}(?:\w{1,30} ){0,4}"
     r"(?:not|n't)\b"
-    r"|(?:unknown|unsupported|unrecognized|extra|unexpected)[\w ]*\W+(?:tools|functions)\b"
-    r"|\bbody\W+tools\b",
+    r"|(?:unknown|unsupported|unrecognized|extra|unexpected)[\w ]{0,80}\W{1,8}(?:tools|functions)\b"
+    r"|\bbody\W{1,8}tools\b",
     re.IGNORECASE,
 )
 _NO_SYSTEM = re.compile(

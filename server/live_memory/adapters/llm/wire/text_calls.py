@@ -10,7 +10,7 @@ from live_memory.core.companion.chat import ToolCall
 
 __all__ = ["WrittenCalls", "calls_in"]
 
-_TAGGED = re.compile(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|\Z)", re.DOTALL)
+_TAGGED = re.compile(r"<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)
 _FENCED = re.compile(r"```(?:json|tool_call|tool_code)?[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
 # Keys that a written call may have; an object with others is the model's own example.
 _KEYS = {"name", "arguments", "parameters", "id", "type", "function"}
@@ -27,7 +27,7 @@ class WrittenCalls:
 def calls_in(text: str, names: Collection[str]) -> WrittenCalls:
     """Find calls of these tools: tagged, in a fence, or as bare JSON."""
     for shape in (_TAGGED, _FENCED):
-        found = [(match, _calls(match.group(1), names)) for match in shape.finditer(text)]
+        found = [(match, _calls(match.group(1).strip(), names)) for match in shape.finditer(text)]
         if any(calls for _, calls in found):
             rest = text
             for match, calls in reversed(found):

@@ -20,8 +20,8 @@ __all__ = [
 ]
 
 _LARGEST_POINTER = 64 * 1024
-_SHA256 = re.compile(rb"^\s*objectformat\s*=\s*sha256\s*$", re.IGNORECASE | re.MULTILINE)
-_WORKTREE = re.compile(rb"^\s*worktree\s*=\s*(.+?)\s*$", re.IGNORECASE | re.MULTILINE)
+_SHA256 = re.compile(rb"^[ \t]*objectformat[ \t]*=[ \t]*sha256\s?$", re.IGNORECASE | re.MULTILINE)
+_WORKTREE = re.compile(rb"^[ \t]*worktree[ \t]*=[ \t]*([^\s].*)$", re.IGNORECASE | re.MULTILINE)
 _NOT_THIS_FOLDER = "git data is refused: '.git' leads to data that does not name this folder"
 
 
@@ -94,7 +94,7 @@ def named_work_tree(folder: str) -> str | None:
         Refused: it leads nowhere.
     """
     pointer = _WORKTREE.search(small_file(os.path.join(folder, "config")) or b"")
-    return None if pointer is None else resolved(folder, pointer[1].strip(b'"'))
+    return None if pointer is None else resolved(folder, pointer[1].strip().strip(b'"'))
 
 
 def is_sha256(common: str) -> bool:
