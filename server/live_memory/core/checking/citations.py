@@ -13,7 +13,7 @@ from functools import cached_property
 from live_memory.core.asking.answer import Citation, CitationStatus, Grounding
 from live_memory.core.checking.claims import Clause, Piece, Sentence, sentences_of
 from live_memory.core.checking.holding import Said, holds, only_place
-from live_memory.core.checking.resolving import Resolver
+from live_memory.core.checking.resolving import Resolver, endings_of
 from live_memory.core.checking.shown import Lines, SourceFile
 from live_memory.core.checking.stating import is_text, missing_pieces
 from live_memory.core.checking.written import WrittenPlace
@@ -44,7 +44,8 @@ class _Judged:
 def check(text: str, files: Mapping[RelPath, SourceFile]) -> CheckedText:
     """Check every citation against `files`: those that could be opened, as they are now."""
     whole = _Text(text, files)
-    judged = [each for sentence in sentences_of(text) for each in whole.judged(sentence)]
+    sentences = sentences_of(text, endings_of(files))
+    judged = [each for sentence in sentences for each in whole.judged(sentence)]
     for each in reversed(judged):
         text = _written(each, text, whole.resolver)
     citations = _distinct(each.citation for each in judged)
@@ -130,9 +131,11 @@ class _Claim:
         return Citation(paths[0], place.start, place.end, status) if paths else None
 
     def _beside(self, others: Sequence["_Claim"]) -> Lines | None:
-        """Further lines of a definition of which others of the clause hold what is said."""
-        if not self.place.is_further:
-            return None
+        """Lines within those that hold what is said, or further ones of their definition."""
+        near = [o.held for o in others if o.held is not None]
+        inner = next((m for m in self.meant if any(m.is_within(n) for n in near)), None)
+        if inner is not None or not self.place.is_further:
+            return inner
         near = [o.held for o in others if o.clause is self.clause and o.held is not None]
         return next((m for m in self.meant if any(m.is_beside(n) for n in near)), None)
 

@@ -6,7 +6,7 @@ A clause is what stands between two groups of citations: `a` does this (`x.py:3`
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
@@ -110,13 +110,15 @@ class Sentence:
     pieces: tuple[Piece, ...]
 
 
-def sentences_of(text: str) -> tuple[Sentence, ...]:
-    """The sentences that cite a place, in order."""
+def sentences_of(text: str, endings: Collection[str] | None = None) -> tuple[Sentence, ...]:
+    """The sentences that cite a place, in order; `endings` as in `places_in`."""
     prose = _FENCE.sub(lambda fence: re.sub(r"[^\n]", " ", fence.group()), text)
-    places = places_in(prose)
+    places = places_in(prose, endings)
     bare = list(prose)
     for place in places:
-        bare[place.offset : place.end_offset] = " " * (place.end_offset - place.offset)
+        # One mark of code without the other would pair with the next one.
+        written = prose[place.offset : place.end_offset]
+        bare[place.offset : place.end_offset] = re.sub("[^`]", " ", written)
     plain = "".join(bare)
     bounds = _bounds(prose, places)
     # What is nothing but places belongs to the sentence before it.

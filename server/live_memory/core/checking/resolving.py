@@ -7,7 +7,7 @@ from live_memory.core.checking.written import WrittenPlace, mentions_in, places_
 from live_memory.core.errors import OutsideWorkspace
 from live_memory.core.values import RelPath
 
-__all__ = ["Resolver", "named_paths"]
+__all__ = ["Resolver", "endings_of", "named_paths"]
 
 # So many files named last may be meant by a place that names none.
 _MOST_MEANT = 3
@@ -21,7 +21,8 @@ def named_paths(
     A name that is not `listed` as it is written means the `opened` files that end so, else the
     only listed one that does.
     """
-    names = [place.name for place in places_in(text) if place.name is not None]
+    places = places_in(text, endings_of([*opened, *listed]))
+    names = [place.name for place in places if place.name is not None]
     names += [mention.name for mention in mentions_in(text) if "/" in mention.name]
     found: dict[RelPath, None] = {}
     for name in dict.fromkeys(names):
@@ -36,6 +37,11 @@ def named_paths(
     return tuple(found)
 
 
+def endings_of(paths: Iterable[RelPath]) -> frozenset[str]:
+    """What the names of these files end in, without the full stop."""
+    return frozenset(path.suffix[1:] for path in paths)
+
+
 class Resolver:
     """Looks up names within one text, of which `files` could be opened.
 
@@ -48,7 +54,8 @@ class Resolver:
         self._offsets: list[int] = []
         self._orders: list[tuple[RelPath, ...]] = []
         mentions = [(m.offset, m.name) for m in mentions_in(text)]
-        mentions += [(p.offset, p.name) for p in places_in(text) if p.name is not None]
+        places = places_in(text, endings_of(files))
+        mentions += [(p.offset, p.name) for p in places if p.name is not None]
         self._spelled_out = {name.removeprefix("./") for _, name in mentions}
         for offset, name in sorted(mentions):
             for path in self._of(name, offset)[:1]:

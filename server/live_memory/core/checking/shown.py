@@ -122,6 +122,11 @@ class Lines:
         """Whether all of them exist and one says something."""
         return self.end <= len(self.file.lines) and any(line.strip() for line in self.text)
 
+    def is_within(self, other: "Lines") -> bool:
+        """Whether they are there and others hold them all."""
+        same = self.file is other.file and self.is_there
+        return same and other.start <= self.start and self.end <= other.end
+
     def is_beside(self, other: "Lines") -> bool:
         """Whether they are there and lie in the same definition as others."""
         return self.file is other.file and self.is_there and bool(self.inner & other.inner)

@@ -6,7 +6,7 @@ and bare numbers, `(831-835)`, which may mean something else.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 __all__ = ["FileMention", "WrittenPlace", "cites", "mentions_in", "places_in"]
@@ -35,6 +35,67 @@ _FILE = re.compile(r"/|\.[A-Za-z]\w{0,9}$")
 # A file without an ending has a name like `Makefile`, and may be no file at all.
 _MAY_BE_FILE = re.compile(rf"{_FILE.pattern}|^[A-Z][A-Za-z]+$")
 _OBJECT = re.compile(r"(?:self|this|cls|super)\.")
+# What a file may end in, though none here does; any other dotted name without a folder is code.
+_ENDINGS = frozenset(
+    [
+        "bash",
+        "c",
+        "cc",
+        "cfg",
+        "clj",
+        "cpp",
+        "cs",
+        "css",
+        "dart",
+        "erl",
+        "ex",
+        "exs",
+        "go",
+        "gradle",
+        "h",
+        "hpp",
+        "hs",
+        "htm",
+        "html",
+        "ini",
+        "java",
+        "js",
+        "json",
+        "jsx",
+        "kt",
+        "lock",
+        "lua",
+        "m",
+        "md",
+        "mjs",
+        "ml",
+        "mm",
+        "php",
+        "pl",
+        "ps1",
+        "py",
+        "pyi",
+        "r",
+        "rb",
+        "rs",
+        "rst",
+        "scala",
+        "scss",
+        "sh",
+        "sql",
+        "swift",
+        "tf",
+        "toml",
+        "ts",
+        "tsx",
+        "txt",
+        "vue",
+        "xml",
+        "yaml",
+        "yml",
+        "zig",
+    ]
+)
 _ADDRESS = re.compile(r"www\.|\w{1,20}://")
 # Numbers below are enumerations and counts more often than lines.
 _LEAST_BARE = 10
@@ -77,13 +138,17 @@ def mentions_in(text: str) -> Iterator[FileMention]:
             yield FileMention(found["name"], found.start("name"))
 
 
-def places_in(text: str) -> list[WrittenPlace]:
-    """Every place in order, so many at most; names are not looked up."""
+def places_in(text: str, endings: Collection[str] | None = None) -> list[WrittenPlace]:
+    """Every place in order, so many at most; names are not looked up.
+
+    With the `endings` that files here have, a name without a folder and with none of them is code
+    (`limits.max` on line 12), and its lines are those of a file before.
+    """
     found: list[WrittenPlace] = []
     at = 0
     while len(found) < _MOST_PLACES and (head := _HEAD.search(text, at)):
         ranges = list(_ranges(text, head.end()))
-        found += _written(text, head, ranges) if ranges else []
+        found += _written(text, head, ranges, endings) if ranges else []
         at = ranges[-1].end() if ranges else max(head.end(), head.start() + 1)
     return found
 
@@ -93,17 +158,23 @@ def cites(text: str) -> bool:
     return any(place.is_certain and place.name is not None for place in places_in(text))
 
 
-def _written(text: str, head: re.Match[str], ranges: list[re.Match[str]]) -> list[WrittenPlace]:
+def _written(
+    text: str,
+    head: re.Match[str],
+    ranges: list[re.Match[str]],
+    endings: Collection[str] | None,
+) -> list[WrittenPlace]:
     name, start = head["before"] or head["worded"], head.start()
     at = start if name else None
-    if head["worded"] and not _FILE.search(head["worded"]):  # "it is line 89"
-        name, start, at = None, head.end("worded") + 1, None
-    if name is not None and _OBJECT.match(name):  # "`self.verify`:681" is a line of a file before
+    if name is not None and _is_code(name, endings):  # "`self.verify`:681"
         name, start, at = None, head.end() - 1, None
+    if head["worded"] and (name is None or not _FILE.search(name)):  # "it is line 89"
+        name, start, at = None, head.end("worded") + 1, None
     is_bare = head["number"] is not None
     if name is not None and (_ADDRESS.match(name) or not _MAY_BE_FILE.search(name)):
         return []
-    if name is None and (of := _OF.match(text, ranges[-1].end())) and _FILE.search(of["name"]):
+    of = _OF.match(text, ranges[-1].end()) if name is None else None
+    if of and _FILE.search(of["name"]) and not _is_code(of["name"], endings):
         name, at = of["name"], of.start("name")
     if is_bare and not _may_be_lines(text, ranges):
         return []
@@ -124,6 +195,14 @@ def _written(text: str, head: re.Match[str], ranges: list[re.Match[str]]) -> lis
             )
         )
     return places
+
+
+def _is_code(name: str, endings: Collection[str] | None) -> bool:
+    if _OBJECT.match(name):
+        return True
+    ending = name.rpartition(".")[2]
+    is_known = endings is None or ending in endings or ending.lower() in _ENDINGS
+    return not is_known and "/" not in name and "." in name
 
 
 def _ranges(text: str, at: int) -> Iterator[re.Match[str]]:

@@ -202,7 +202,9 @@ class Consultation:
             return self._without_a_model(verified.problem)
         is_cited = bool(verified.checked.citations)
         said = [CUT_OFF] if draft.is_clipped else []
-        said += [] if is_cited else [_UNCITED]
+        if not is_cited:
+            found = self._evidence.text.partition("\n")[0]
+            said += [_UNCITED, f"Found without it: {found}"] if found else [_UNCITED]
         return Answer(
             text=inert(verified.checked.text),
             mode=mode,

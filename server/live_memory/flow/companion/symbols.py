@@ -41,7 +41,7 @@ class Symbols:
     looking: Looking
 
     async def find_symbol(self, request: ToolRequest) -> str:
-        """Definitions of a name, whole where they are short."""
+        """Definitions of a name, whole where they are short; more of one that is the only one."""
         name = request.text("name")
         desk = Desk(self.looking.shelf, self.looking.index)
         found = await defined(name, desk)
@@ -52,7 +52,7 @@ class Symbols:
         text, room = "", _MOST_LINES
         for definition in found[:_MOST_DEFINITIONS]:
             file, end = desk.files[definition.place.path], definition.place.end
-            numbers = _body(definition, file)
+            numbers = _body(definition, file, most=room if len(found) == 1 else _WHOLE)
             if len(numbers) > room:
                 numbers = [definition.place.start]
             room -= len(numbers)
@@ -91,8 +91,8 @@ class Symbols:
         return f"(no definition of {self.looking.redacted(name)} is known; lines that hold it:)\n"
 
 
-def _body(definition: Definition, file: OpenedFile) -> list[int]:
-    """The lines of a definition with what is written above it.
+def _body(definition: Definition, file: OpenedFile, *, most: int) -> list[int]:
+    """The lines of a definition with what is written above it, so many at most.
 
     Of a long class the heads of its members, of any other long one the lines that do something.
     """
@@ -100,16 +100,16 @@ def _body(definition: Definition, file: OpenedFile) -> list[int]:
     above = start
     while above > max(1, start - _MOST_ABOVE) and _ABOVE.match(file.lines[above - 2]):
         above -= 1
-    if end - above < _WHOLE:
+    if end - above < most:
         return list(range(above, end + 1))
     own = definition.name.count(".") + 1
     inner = [d for d in file.outline if start < d.place.start <= end and d.name.count(".") == own]
     if definition.kind is DefinitionKind.CLASS and inner:
-        opening = range(above, min(inner[0].place.start, above + _WHOLE // 2))
+        opening = range(above, min(inner[0].place.start, above + most // 2))
         heads = (range(d.place.start, head_end(file.lines, d.place.start - 1) + 1) for d in inner)
-        return sorted({*opening, *chain(*heads)})[:_WHOLE]
+        return sorted({*opening, *chain(*heads)})[:most]
     silent = silent_lines(file.lines, start, end)
-    return [n for n in range(above, end + 1) if n not in silent][:_WHOLE]
+    return [n for n in range(above, end + 1) if n not in silent][:most]
 
 
 def _with_context(

@@ -346,3 +346,33 @@ def test_text_made_to_be_hard_takes_no_longer_than_its_length(unit: str) -> None
     """Patterns of this kind took minutes once; the suite's own limit ends a run that hangs."""
     text = (unit * 20_000)[:60_000] + " (src/config.py:3)"
     assert re.search("config", check(text).text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "In `src/config.py`: `settings.max` (line 3) is `MAX_RETRIES`, 7 by default.",
+        "`src/config.py` reads it: `app.config`, `os.environ` (lines 6-8) in `load_settings`.",
+        "`src/config.py` has `Options.default`:3, the value of `MAX_RETRIES`.",
+        "It is `MAX_RETRIES` in `src/config.py` (line 3), `GREETING` in `src/config.py` (line 4).",
+        "It is `MAX_RETRIES` at `src/config.py:3`; then `load_settings` at `src/config.py:6-8`.",
+        "`load_settings` reads them (`src/config.py:6-8`, especially line 8).",
+        "`load_settings` (`src/config.py:6-8`; its own words are on line 7) reads `os.environ`.",
+    ],
+)
+def test_a_right_place_is_kept_where_code_and_its_file_stand_in_turns(text: str) -> None:
+    checked = check(text)
+    assert checked.text == text
+    assert checked.grounding is Grounding.VERIFIED
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`MAX_RETRIES` is set in `nowhere.py:3`, as `src/config.py:3` says too.",
+        "`src/config.py` is one, `MAX_RETRIES` is in `missing.go` (line 3).",
+        "`MAX_RETRIES` is 7 (`src/config.py:3`), `GREETING` is at `folder/app.xyz:4`.",
+    ],
+)
+def test_a_file_that_is_not_there_is_not_taken_for_code(text: str) -> None:
+    assert "not found there" in check(text).text
