@@ -132,10 +132,13 @@ class _Claim:
 
     def _beside(self, others: Sequence["_Claim"]) -> Lines | None:
         """Lines within those that hold what is said, or further ones of their definition."""
-        near = [o.held for o in others if o.held is not None]
-        inner = next((m for m in self.meant if any(m.is_within(n) for n in near)), None)
-        if inner is not None or not self.place.is_further:
-            return inner
+        if not self.said[0].pieces:  # "especially line 12"
+            wide = [o.held for o in others if o.held is not None]
+            inner = next((m for m in self.meant if any(m.is_within(w) for w in wide)), None)
+            if inner is not None:
+                return inner
+        if not self.place.is_further:
+            return None
         near = [o.held for o in others if o.clause is self.clause and o.held is not None]
         return next((m for m in self.meant if any(m.is_beside(n) for n in near)), None)
 

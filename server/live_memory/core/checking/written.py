@@ -36,66 +36,15 @@ _FILE = re.compile(r"/|\.[A-Za-z]\w{0,9}$")
 _MAY_BE_FILE = re.compile(rf"{_FILE.pattern}|^[A-Z][A-Za-z]+$")
 _OBJECT = re.compile(r"(?:self|this|cls|super)\.")
 # What a file may end in, though none here does; any other dotted name without a folder is code.
-_ENDINGS = frozenset(
-    [
-        "bash",
-        "c",
-        "cc",
-        "cfg",
-        "clj",
-        "cpp",
-        "cs",
-        "css",
-        "dart",
-        "erl",
-        "ex",
-        "exs",
-        "go",
-        "gradle",
-        "h",
-        "hpp",
-        "hs",
-        "htm",
-        "html",
-        "ini",
-        "java",
-        "js",
-        "json",
-        "jsx",
-        "kt",
-        "lock",
-        "lua",
-        "m",
-        "md",
-        "mjs",
-        "ml",
-        "mm",
-        "php",
-        "pl",
-        "ps1",
-        "py",
-        "pyi",
-        "r",
-        "rb",
-        "rs",
-        "rst",
-        "scala",
-        "scss",
-        "sh",
-        "sql",
-        "swift",
-        "tf",
-        "toml",
-        "ts",
-        "tsx",
-        "txt",
-        "vue",
-        "xml",
-        "yaml",
-        "yml",
-        "zig",
-    ]
-)
+# fmt: off
+_ENDINGS = frozenset({
+    "bash", "c", "cc", "cfg", "clj", "cpp", "cs", "css", "dart", "erl", "ex", "exs", "go",
+    "gradle", "h", "hpp", "hs", "htm", "html", "ini", "java", "js", "json", "jsx", "kt",
+    "lock", "lua", "m", "md", "mjs", "ml", "mm", "php", "pl", "ps1", "py", "pyi", "r", "rb",
+    "rs", "rst", "scala", "scss", "sh", "sql", "swift", "tf", "toml", "ts", "tsx", "txt",
+    "vue", "xml", "yaml", "yml", "zig",
+})
+# fmt: on
 _ADDRESS = re.compile(r"www\.|\w{1,20}://")
 # Numbers below are enumerations and counts more often than lines.
 _LEAST_BARE = 10
