@@ -30,7 +30,7 @@ RISKY = re.compile(r"[$`\\<>{}@]|://|\w=\S|(?i:bearer|pass|pwd|secret|token|api.
 WORD = re.compile(r"[A-Za-z0-9+=]{16,}")
 SHAPES = re.compile(
     r"\b(?:sk-|[a-z]{2,6}_|gl[a-z]{2,6}-|gh[pousr]_|xox[a-z]-|AKIA|ASIA|AIza|eyJ|SG\.|hv[sb]\.)"
-    r"[\w.-]*\d[\w.-]{9}|-----BEGIN|://[^/\s]*@"
+    r"[\w.-]{0,99}\d[\w.-]{9}|-----BEGIN|://[^/\s]*@"
 )
 
 

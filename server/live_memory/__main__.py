@@ -11,8 +11,12 @@ __all__: list[str] = []
 def _run() -> None:
     # The plugin asks this each time, to see whether this installation runs: so it takes a third.
     if sys.argv[1:] == ["--version"] and all(map(find_spec, ("click", "pydantic", "mcp"))):
-        print(f"live-memory, version {__version__}")  # as the command itself says it
-        return
+        try:
+            print(f"live-memory, version {__version__}", flush=True)  # as the command says it
+        except OSError:
+            pass  # which the command tells as of all others
+        else:
+            return
     from live_memory.cli.main import main  # noqa: PLC0415  (takes long)
 
     main()

@@ -32,7 +32,7 @@ def _run(shell: Shell, script: str, *arguments: str) -> subprocess.CompletedProc
     """A command as a shell script begins it; `"$@"` is the command."""
     return subprocess.run(
         ["/bin/sh", "-c", script, "sh", sys.executable, "-m", "live_memory", *arguments],
-        env=dict(shell.environ),
+        env={**shell.environ, "CLAUDE_CODE_MCP_SERVER_URL": f"http://127.0.0.1:{shell.port}/mcp"},
         cwd=shell.folder,
         stdin=subprocess.DEVNULL,
         capture_output=True,

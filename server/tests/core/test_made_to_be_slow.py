@@ -91,7 +91,8 @@ def test_patterns_are_made_where_they_are_used_only_of_names() -> None:
         "core/reading/secrets/commands.py:_flag",
         # Of a name.
         *("core/absence/seeking.py:at", "core/checking/stating.py:_values_of"),
-        *("core/evidence/uses.py:uses_of", "flow/evidence/calling.py:_is_brought_in"),
+        *("core/evidence/flags.py:flags_first", "core/evidence/uses.py:uses_of"),
+        "flow/evidence/calling.py:_is_brought_in",
         # Of a glob, without backtracking; of an expression, matched in a process that is ended.
         *("core/reading/globs.py:_segments", "core/reading/globs.py:_set_expression"),
         *("adapters/sandbox/dialect.py:compile_expression", "adapters/sandbox/dialect.py:_class"),

@@ -10,9 +10,6 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
 
-# The type stubs name it only on some systems.
-from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined,unused-ignore]
-
 from live_memory.core.errors import ModelRefused
 
 __all__ = ["WayOut"]
@@ -33,6 +30,11 @@ class WayOut:
     @classmethod
     def to(cls, url: str, environ: Mapping[str, str]) -> Self:
         """What this environment says for an address that is not on this machine."""
+        # It takes long; and the type stubs name it only on some systems.
+        from urllib.request import (  # type: ignore[attr-defined,unused-ignore]  # noqa: PLC0415
+            proxy_bypass_environment,
+        )
+
         here = urlsplit(url)
         proxy = _first(_PROXIES, environ)
         exceptions = {"no": _first(_EXCEPTIONS, environ) or ""}

@@ -35,15 +35,8 @@ _NAMES_BYTES = 32 * 1024 * 1024
 _ID = re.compile(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})\n?")
 _FORMAT = "--format=tformat:%H%x00%at%x00%an%x00%s"
 _DIFF = ("--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=all", "--no-color")
-_LOG = (
-    "-z",
-    _FORMAT,
-    "--no-show-signature",
-    "--no-color",
-    "--no-decorate",
-    "--no-mailmap",
-    "--no-notes",
-)
+_PLAIN = ("show-signature", "color", "decorate", "mailmap", "notes")
+_LOG = ("-z", _FORMAT, *(f"--no-{what}" for what in _PLAIN))
 
 
 @dataclass(frozen=True, slots=True)

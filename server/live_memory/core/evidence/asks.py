@@ -99,7 +99,7 @@ _EXISTENCE = _says(
 # Who asks where the thing is, or what it is, asks for one thing.
 _ONE_THING = _says(r"^\W*(?:where|what|which\s+\w+)(?:'s|\s+is)\s+(?:the|a|an|our)\b")
 # What a flag does and what holds without it is said where it is declared.
-_FLAGS = _says(r"--\w.*\b(?:do|mean|for)\b|\bdefaults?\b.*--\w|--\w.*\bdefaults?\b")
+_FLAGS = _says(r"--\w.{0,200}\b(?:do|mean|for|defaults?)\b|\bdefaults?\b.{0,200}--\w")
 
 
 def asks_of(question: str) -> Asks:

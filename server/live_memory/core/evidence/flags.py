@@ -9,7 +9,7 @@ from live_memory.core.evidence.places import Evidence, RankedUnit
 
 __all__ = ["flags_first"]
 
-_FLAG = re.compile(r"(?<![\w-])--([a-z][\w-]+)")
+_FLAG = re.compile(r"(?<![\w-])--([a-z][\w-]{1,60})(?![\w-])")
 # What is said of a flag where it is declared, so many lines below its name.
 _TOLD = re.compile(r"\b(?:help|default(?:s|_value)?|desc\w*|metavar|usage|about)\b", re.IGNORECASE)
 _BELOW = 12
@@ -23,7 +23,7 @@ def flags_first(question: str, evidence: Evidence) -> Evidence:
         name = re.escape(flag)
         # In quotes, with its short form or its value, as an argument: `"-j, --jobs <n>",`
         literal = re.compile(
-            rf"""(["'`])(?:-\w\W+)?(?:--)?{name}(?:[ =]\W\w+\W)?\1\s*(?:[,:)\]}}]|$)"""
+            rf"""(["'`])(?:-\w\W{{1,9}})?(?:--)?{name}(?:[ =]\W\w+\W)?\1\s*(?:[,:)\]}}]|$)"""
         )
         units = evidence.units
         found = [u for u in units if _declares(_lines(u, evidence), literal, u)]

@@ -61,8 +61,8 @@ _NAMED_FACTOR = 2.0
 # Where the question is on something else, .02 are lost at first place; above this it is more.
 _EDITED_FACTOR = 1.3
 
-# What a place is worth by what its file is (answer-notes.md, "Ranking that worked"): first where a
-# place of the program is asked for, then where it is asked how people work on the project.
+# What a place is worth by what its file is: first where a place of the program is asked for,
+# then where it is asked how people work on the project.
 _PRIORS: Mapping[Nature, float] = {
     Nature.CODE: 1.0,
     Nature.TEST: 0.15,
@@ -97,8 +97,7 @@ _COVERED = 0.5
 _BRANCHING = 0.3
 # Reasons stand in comments.
 _COMMENT: Mapping[Kind, float] = {Kind.PLACES: -0.15, Kind.WHY: 0.5, Kind.PROJECT: 0.0}
-# Ranks count as in reciprocal rank fusion.
-_RANKS = 20
+_RANKS = 20  # as in reciprocal rank fusion
 _SHORT = 12
 
 
