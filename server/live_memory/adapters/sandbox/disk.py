@@ -75,7 +75,7 @@ class DiskSandbox:
         self._lister = Lister(self._root, excludes)
         self._threads = CapacityLimiter(_THREADS)
         programs = _trusted(programs, root)
-        self._git = Git(self._root, runner, programs.git, excludes)
+        self._git = Git(self._root, runner, programs.git, excludes, redactor)
         self._standing = Standing(self._git, root)
         self._searcher = Searcher(root, runner, programs, read=self._read, redactor=redactor)
 

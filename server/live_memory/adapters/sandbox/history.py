@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from threading import Lock
 
 from anyio import to_thread
@@ -15,6 +16,13 @@ from anyio import to_thread
 from live_memory.adapters.sandbox.git.differences import Difference, real_differences
 from live_memory.adapters.sandbox.git.excludes import UserExcludes
 from live_memory.adapters.sandbox.git.finding import Refused, kind_of, small_file
+from live_memory.adapters.sandbox.git.judging import (
+    DIFF,
+    LONGEST_TEXT,
+    changes_by_commit,
+    searched_text,
+    told,
+)
 from live_memory.adapters.sandbox.git.names import Names, names_in
 from live_memory.adapters.sandbox.git.objects import ObjectStore
 from live_memory.adapters.sandbox.opener import SafeRoot
@@ -22,11 +30,11 @@ from live_memory.adapters.sandbox.repository import GitData, PrivateGitDir, loca
 from live_memory.adapters.sandbox.runner import Command, Ran, Runner
 from live_memory.core.errors import Exhausted, InvalidRequest, refuse_exhausted
 from live_memory.core.reading.lookup import ChangedFiles, Commit, CommitSearch, History, LogQuery
+from live_memory.core.reading.redaction import DEFAULT, Redactor
 from live_memory.core.values import RelPath
 
-__all__ = ["Git", "bounded", "searched_text"]
+__all__ = ["Git", "bounded"]
 
-_LONGEST_TEXT = 1_000
 _MOST_COMMITS, _MOST_CHANGED = 200, 5_000
 # A pickaxe over a long history takes minutes; what was found by then is shown, marked as cut.
 _QUERY_S, _PICKAXE_S = 8.0, 6.0
@@ -34,15 +42,9 @@ _QUERY_S, _PICKAXE_S = 8.0, 6.0
 _NAMES_BYTES = 32 * 1024 * 1024
 _ID = re.compile(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})\n?")
 _FORMAT = "--format=tformat:%H%x00%at%x00%an%x00%s"
-_DIFF = ("--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=all", "--no-color")
 _LOG = (
-    "-z",
-    _FORMAT,
-    "--no-show-signature",
-    "--no-color",
-    "--no-decorate",
-    "--no-mailmap",
-    "--no-notes",
+    *("-z", _FORMAT, "--no-show-signature", "--no-color"),
+    *("--no-decorate", "--no-mailmap", "--no-notes"),
 )
 
 
@@ -56,10 +58,15 @@ class Git:
     """Reads one work tree's git data."""
 
     def __init__(
-        self, root: SafeRoot, runner: Runner, program: str | None, excludes: UserExcludes
+        self,
+        root: SafeRoot,
+        runner: Runner,
+        program: str | None,
+        excludes: UserExcludes,
+        redactor: Redactor = DEFAULT,
     ) -> None:
         self._root, self._runner, self._program = root, runner, program
-        self._excludes = excludes
+        self._excludes, self._redactor = excludes, redactor
         self._private, self._objects = PrivateGitDir(root.root), ObjectStore(root.root)
         # One at a time brings the private git dir up to date.
         self._setup = Lock()
@@ -170,15 +177,24 @@ class Git:
         if head is None:
             return History()
         limit = bounded(limit, _MOST_COMMITS)
-        count = f"-n{limit + 1}"
-        by_message = (count, "--fixed-strings", f"--grep={text}", head, *paths)
-        by_lines = (count, *_DIFF, f"-S{text}", head, *paths)
-        found, is_message_cut = await self._commits(repository, by_message)
-        more, is_line_cut = await self._commits(repository, by_lines, timeout_s=_PICKAXE_S)
-        unique = {commit.id: commit for commit in (*found, *more)}
-        commits = sorted(unique.values(), key=lambda commit: -commit.at)
-        shown = await self._with_files(repository, commits[:limit])
-        return History(shown, is_cut=is_message_cut or is_line_cut or len(commits) > limit)
+        judged = partial(
+            told, text=text, paths=paths, redactor=self._redactor, hides=self._root.hides
+        )
+        shown: list[Commit] = []
+        is_cut = False
+        # Most searches find nothing that may not be told; where one did, all hits are judged.
+        for most in (limit + 1, _MOST_COMMITS + 1):
+            by_message = (f"-n{most}", "--fixed-strings", f"--grep={text}", head, *paths)
+            by_lines = (f"-n{most}", *DIFF, f"-S{text}", head, *paths)
+            found, is_message_cut = await self._commits(repository, by_message)
+            more, is_line_cut = await self._commits(repository, by_lines, timeout_s=_PICKAXE_S)
+            unique = {commit.id: commit for commit in (*found, *more)}
+            may_be_told = await judged(partial(self._git, repository), [*unique])
+            commits = sorted((unique[id_] for id_ in may_be_told), key=lambda commit: -commit.at)
+            shown, is_cut = commits[:limit], len(commits) > limit or is_message_cut or is_line_cut
+            if is_cut or max(len(found), len(more)) < most:
+                break
+        return History(await self._with_files(repository, shown), is_cut=is_cut)
 
     async def _changed(self, repository: _Repository, query: ChangedFiles) -> History:
         base = await self._resolved(repository, query.since)
@@ -190,7 +206,7 @@ class Git:
             changed |= dict.fromkeys(names_in(tracked.out), "A")
         else:
             # Never `git diff`: it refreshes the index, so it locks and writes it.
-            diff = ("diff-index", "--raw", "-z", *_DIFF, base, "--")
+            diff = ("diff-index", "--raw", "-z", *DIFF, base, "--")
             fields = names_in((await self._must(repository, *diff)).out)
             pairs = zip(fields[::2], fields[1::2], strict=False)
             differences = [Difference.parse(raw, name) for raw, name in pairs]
@@ -224,21 +240,14 @@ class Git:
         if not commits:
             return ()
         ids = "".join(f"{commit.id}\n" for commit in commits).encode()
-        options = ("--stdin", "--root", "-r", "-z", "--raw", *_DIFF)
+        options = ("--stdin", "--root", "-r", "-z", "--raw", *DIFF)
         ran = await self._git(repository, "diff-tree", *options, stdin=ids)
-        files: dict[str, list[str]] = {}
-        fields = iter(names_in(ran.out))
-        current: list[str] = []
-        for field in fields:
-            if field.startswith(":"):
-                current.append(next(fields, ""))
-            else:
-                current = files.setdefault(field.strip(), [])
+        files = {id_: [c.name for c in each] for id_, each in changes_by_commit(ran.out).items()}
         return tuple(replace(each, files=tuple(files.get(each.id, ()))) for each in commits)
 
     async def _resolved(self, repository: _Repository, revision: str) -> str | None:
         """The commit that a revision means, as an id; nothing when there is none."""
-        if not revision or "\0" in revision or len(revision) > _LONGEST_TEXT:
+        if not revision or "\0" in revision or len(revision) > LONGEST_TEXT:
             return None
         arguments = ("--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
         ran = await self._git(repository, "rev-parse", *arguments)
@@ -283,19 +292,6 @@ def _marked(history: History, data: GitData) -> History:
 def bounded(limit: int, most: int) -> int:
     """A limit that a caller asked for, within what we give."""
     return max(1, min(limit, most))
-
-
-def searched_text(text: str) -> str:
-    """Check a text that commits are searched for.
-
-    Raises:
-        InvalidRequest: it is empty, too long, or holds what no argument can.
-    """
-    if not text.strip() or len(text) > _LONGEST_TEXT or "\0" in text or "\n" in text:
-        raise InvalidRequest(f"a searched text is one line of 1 to {_LONGEST_TEXT:,} characters")
-    if any("\ud800" <= char <= "\udfff" for char in text):
-        raise InvalidRequest("the searched text is not valid text")
-    return text
 
 
 def _pathspec(path: str | None) -> tuple[str, ...]:

@@ -130,7 +130,11 @@ class LogQuery:
 
 @dataclass(frozen=True, slots=True)
 class CommitSearch:
-    """Commits whose message holds `text` literally, or that changed how often files hold it."""
+    """Commits whose message holds `text` literally, or that changed how often files hold it.
+
+    Redacted text is meant: what a placeholder stands for is found by nothing. So a file over 1 MiB
+    is left out, and what is beyond 8 MiB of hits, without a word.
+    """
 
     text: str
     path: str | None = None
