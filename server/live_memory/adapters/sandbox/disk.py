@@ -25,11 +25,9 @@ from live_memory.core.looking.spotting import Mentions
 from live_memory.core.reading.globs import compile_glob
 from live_memory.core.reading.hiding import Hiding
 from live_memory.core.reading.lookup import (
-    ChangedFiles,
-    CommitSearch,
     History,
+    HistoryQuery,
     Listing,
-    LogQuery,
     Matches,
     NamePattern,
     Omission,
@@ -173,7 +171,7 @@ class DiskSandbox:
         found = [listed.path for listed in listing.files if is_named(listed.path)]
         return found[: bounded(pattern.limit, MOST_NAMES)]
 
-    async def history(self, query: LogQuery | CommitSearch | ChangedFiles) -> History:
+    async def history(self, query: HistoryQuery) -> History:
         """Read git's history without the repository's own configuration.
 
         Raises:

@@ -13,9 +13,10 @@ from threading import Lock
 
 from anyio import to_thread
 
+from live_memory.adapters.sandbox.git.commits import LOG, commits_in, marked, pathspec
 from live_memory.adapters.sandbox.git.differences import Difference, real_differences
 from live_memory.adapters.sandbox.git.excludes import UserExcludes
-from live_memory.adapters.sandbox.git.finding import Refused, kind_of, small_file
+from live_memory.adapters.sandbox.git.finding import Refused, shallow_ends
 from live_memory.adapters.sandbox.git.judging import (
     DIFF,
     LONGEST_TEXT,
@@ -29,9 +30,16 @@ from live_memory.adapters.sandbox.opener import SafeRoot
 from live_memory.adapters.sandbox.repository import GitData, PrivateGitDir, locate
 from live_memory.adapters.sandbox.runner import Command, Ran, Runner
 from live_memory.core.errors import Exhausted, InvalidRequest, refuse_exhausted
-from live_memory.core.reading.lookup import ChangedFiles, Commit, CommitSearch, History, LogQuery
+from live_memory.core.reading.lookup import (
+    ChangedFiles,
+    Commit,
+    CommitSearch,
+    FirstCommit,
+    History,
+    HistoryQuery,
+    LogQuery,
+)
 from live_memory.core.reading.redaction import DEFAULT, Redactor
-from live_memory.core.values import RelPath
 
 __all__ = ["Git", "bounded"]
 
@@ -41,11 +49,6 @@ _QUERY_S, _PICKAXE_S = 8.0, 6.0
 # 200,000 names of 160 bytes.
 _NAMES_BYTES = 32 * 1024 * 1024
 _ID = re.compile(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})\n?")
-_FORMAT = "--format=tformat:%H%x00%at%x00%an%x00%s"
-_LOG = (
-    *("-z", _FORMAT, "--no-show-signature", "--no-color"),
-    *("--no-decorate", "--no-mailmap", "--no-notes"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,14 +116,14 @@ class Git:
         ran = await self._git(await self._repository(), *arguments, stdin=stdin)
         return frozenset(name.removeprefix("./") for name in names_in(ran.out))
 
-    async def history(self, query: LogQuery | CommitSearch | ChangedFiles) -> History:
+    async def history(self, query: HistoryQuery) -> History:
         """Answer one question; `problem` says why there is no history.
 
         Raises:
             InvalidRequest: a revision is unknown, or a text cannot be searched for.
             OutsideWorkspace: a path does not lead into the workspace.
         """
-        paths = _pathspec(None if isinstance(query, ChangedFiles) else query.path)
+        paths = pathspec(query.path if isinstance(query, LogQuery | CommitSearch) else None)
         text = searched_text(query.text) if isinstance(query, CommitSearch) else ""
         try:
             repository = await self._repository()
@@ -128,12 +131,14 @@ class Git:
             match query:
                 case LogQuery():
                     found = await self._log(repository, paths, query.limit)
-                    return _marked(found, repository.data)
+                    return marked(found, repository.data.common)
                 case CommitSearch():
                     found = await self._searched(repository, text, paths, query.limit)
-                    return _marked(found, repository.data)
+                    return marked(found, repository.data.common)
                 case ChangedFiles():
                     return await self._changed(repository, query)
+                case FirstCommit():
+                    return await self._first(repository, query.known)
         except Refused as problem:
             return History(problem=str(problem))
 
@@ -169,6 +174,14 @@ class Git:
         commits, is_cut = await self._commits(repository, (f"-n{limit + 1}", head, *paths))
         shown = await self._with_files(repository, commits[:limit])
         return History(shown, is_cut=is_cut or len(commits) > limit)
+
+    async def _first(self, repository: _Repository, known: str | None) -> History:
+        where = ["-n1", known] if known and await self._resolved(repository, known) else []
+        if not where and shallow_ends(repository.data.common) is None:
+            head = await self._resolved(repository, "HEAD")
+            where = ["-n1", "--first-parent", "--max-parents=0", head] if head else []
+        commits, _ = await self._commits(repository, (*where, "--")) if where else ([], False)
+        return History(tuple(commits))
 
     async def _searched(
         self, repository: _Repository, text: str, paths: Sequence[str], limit: int
@@ -225,13 +238,10 @@ class Git:
         self, repository: _Repository, arguments: Sequence[str], *, timeout_s: float = _QUERY_S
     ) -> tuple[list[Commit], bool]:
         """Commits, newest first, and whether git was ended before it was through."""
-        ran = await self._git(repository, "log", *_LOG, *arguments, timeout_s=timeout_s)
+        ran = await self._git(repository, "log", *LOG, *arguments, timeout_s=timeout_s)
         if not ran.is_fine and not ran.is_late and not ran.is_cut:
             raise Refused("git could not read the history: objects may be missing or damaged")
-        fields = ran.out.decode("utf-8", "replace").split("\0")[:-1]
-        rows = zip(fields[::4], fields[1::4], fields[2::4], fields[3::4], strict=False)
-        commits = [Commit(id_, float(at), author, subject) for id_, at, author, subject in rows]
-        return commits, ran.is_late or ran.is_cut
+        return commits_in(ran.out), ran.is_late or ran.is_cut
 
     async def _with_files(
         self, repository: _Repository, commits: Sequence[Commit]
@@ -280,21 +290,6 @@ class Git:
         )
 
 
-def _marked(history: History, data: GitData) -> History:
-    """Say where the history of a shallow clone ends, as git keeps it: an id a line."""
-    shallow = f"{data.common}/shallow"
-    if kind_of(shallow) is None:
-        return history
-    ends = frozenset((small_file(shallow) or b"").decode("ascii", "replace").split())
-    return replace(history, is_shallow=True, ends=ends)
-
-
 def bounded(limit: int, most: int) -> int:
     """A limit that a caller asked for, within what we give."""
     return max(1, min(limit, most))
-
-
-def _pathspec(path: str | None) -> tuple[str, ...]:
-    if path in (None, ".", "./"):
-        return ("--",)
-    return ("--", RelPath.parse(path or "").text)

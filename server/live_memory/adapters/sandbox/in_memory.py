@@ -22,7 +22,9 @@ from live_memory.core.reading.lookup import (
     ChangedFiles,
     Commit,
     CommitSearch,
+    FirstCommit,
     History,
+    HistoryQuery,
     Listing,
     LogQuery,
     Match,
@@ -133,14 +135,17 @@ class InMemorySandbox:
         found = [listed.path for listed in (await self.list()).files if is_named(listed.path)]
         return found[: bounded(pattern.limit, MOST_NAMES)]
 
-    async def history(self, query: LogQuery | CommitSearch | ChangedFiles) -> History:
-        path = None if isinstance(query, ChangedFiles) else query.path
+    async def history(self, query: HistoryQuery) -> History:
+        path = query.path if isinstance(query, LogQuery | CommitSearch) else None
         below = None if path in (None, ".", "./") else RelPath.parse(path or "")
         text = searched_text(query.text) if isinstance(query, CommitSearch) else None
         if self._commits is None:
             return History(problem="not a git work tree")
         if isinstance(query, ChangedFiles):
             return await self._changed(query)
+        if isinstance(query, FirstCommit):
+            known = [each.commit for each in self._commits if each.commit.id == query.known]
+            return History(tuple([*known, *(each.commit for each in self._commits[:1])][:1]))
         past: dict[str, bytes] = {}
         found: list[Commit] = []
         for each in self._commits:

@@ -11,7 +11,9 @@ __all__ = [
     "ChangedFiles",
     "Commit",
     "CommitSearch",
+    "FirstCommit",
     "History",
+    "HistoryQuery",
     "Listing",
     "LogQuery",
     "Match",
@@ -150,6 +152,19 @@ class ChangedFiles:
 
     since: str = "HEAD"
     limit: int = 500
+
+
+@dataclass(frozen=True, slots=True)
+class FirstCommit:
+    """The `known` commit where it is here; else the one that the main line of HEAD began with.
+
+    Neither is told where there is no commit, or where a shallow clone has not got so far.
+    """
+
+    known: str | None = None
+
+
+HistoryQuery = LogQuery | CommitSearch | ChangedFiles | FirstCommit
 
 
 @dataclass(frozen=True, slots=True)
