@@ -1,7 +1,7 @@
 """The owner of one workspace: its window, which nobody else replaces, its index, its snapshot."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 
 import anyio
@@ -164,7 +164,13 @@ class Workspace:
 
         `borrowed` lends the model that summarises, where there is one.
         """
-        persister = self._persister = await self._restored()
+        async with AsyncExitStack() as unless_restored:
+            # To tell one repository from another opens the sandbox's private git folder.
+            unless_restored.push_async_callback(self.sandbox.aclose)
+            unless_restored.callback(self._inbox.close)
+            unless_restored.callback(self._letters.close)
+            persister = self._persister = await self._restored()
+            unless_restored.pop_all()
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self.indexer.run)

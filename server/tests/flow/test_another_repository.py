@@ -4,18 +4,21 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import anyio
 import pytest
 
+from live_memory.adapters.sandbox.in_memory import InMemorySandbox
 from live_memory.adapters.snapshots.in_memory import InMemory
 from live_memory.adapters.snapshots.json_files import JsonFiles
 from live_memory.core.memory.events import NoteWritten
 from live_memory.core.memory.window import Window, apply
+from live_memory.core.reading.lookup import History, HistoryQuery
 from live_memory.core.saving.snapshot import Beginning, Memory
 from live_memory.core.values import Instant
 from live_memory.flow.persist import beginning_of, restored
 from live_memory.ports import SnapshotStore
 from tests.contracts.sandbox_worlds import git, make_repository, opened_on_disk
-from tests.support.memory import identity
+from tests.support.memory import APP, House, identity
 
 pytestmark = [pytest.mark.real("git")]
 
@@ -171,6 +174,23 @@ async def test_a_shallow_clone_does_not_say_where_it_began(tmp_path: Path) -> No
     make_repository(tmp_path / "ws", PAST)
     git(tmp_path, "clone", "-q", "--depth=1", f"file://{tmp_path / 'ws'}", "clone")
     assert await _begun(tmp_path / "clone") is None
+
+
+async def test_a_workspace_that_is_ended_while_it_opens_lets_go_of_its_folder() -> None:
+    class Hanging(InMemorySandbox):
+        async def history(self, query: HistoryQuery) -> History:
+            asked.set()
+            await anyio.sleep_forever()
+            raise AssertionError
+
+    asked, sandbox = anyio.Event(), Hanging(APP)
+    house = House({"/app": sandbox})
+    await _remembered(house.store, Beginning("ab" * 20, 1.0))
+    async with house.hub() as hub, anyio.create_task_group() as tasks:
+        tasks.start_soon(hub.opened, "/app")
+        await asked.wait()
+        tasks.cancel_scope.cancel()
+    assert sandbox.is_closed
 
 
 async def test_forgetting_takes_what_was_set_aside_too(tmp_path: Path) -> None:
