@@ -11,11 +11,9 @@ from live_memory.core.hosts.events import HostReport
 from live_memory.core.looking.spotting import Mentions
 from live_memory.core.reading.comparing import Known
 from live_memory.core.reading.lookup import (
-    ChangedFiles,
-    CommitSearch,
     History,
+    HistoryQuery,
     Listing,
-    LogQuery,
     Matches,
     NamePattern,
     Omitted,
@@ -121,7 +119,7 @@ class Sandbox(Protocol):
             InvalidRequest: the glob is malformed.
         """
 
-    async def history(self, query: LogQuery | CommitSearch | ChangedFiles) -> History:
+    async def history(self, query: HistoryQuery) -> History:
         """Read git's history without the repository's own configuration.
 
         Raises:
@@ -221,6 +219,12 @@ class SnapshotStore(Protocol):
 
     async def forget(self, key: WorkspaceKey) -> None:
         """Remove everything that is kept for a workspace."""
+
+    async def exchange(self, key: WorkspaceKey, *, kept: str, wanted: str) -> str:
+        """Set a memory aside as that of repository `kept`, and take up that of `wanted`, if any.
+
+        Says where it is; it takes records again once it is loaded again.
+        """
 
     async def roots(self) -> Mapping[WorkspaceKey, str]:
         """The workspaces that have something saved, with their roots."""

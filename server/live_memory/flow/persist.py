@@ -6,19 +6,20 @@ takes nothing, a snapshot has to be made before it takes anything again, so that
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import anyio
 
-from live_memory.core.errors import StoreUnavailable
+from live_memory.core.errors import LiveMemoryError, StoreUnavailable
 from live_memory.core.hosts.notices import Subject
 from live_memory.core.memory.events import FactPinned, Forgotten, MemoryEvent, QuestionAnswered
+from live_memory.core.reading.lookup import FirstCommit
 from live_memory.core.saving.journal import Happened, Heard, Told
-from live_memory.core.saving.snapshot import Memory
+from live_memory.core.saving.snapshot import Beginning, Memory, Restored
 from live_memory.core.signals import SaveFailed
-from live_memory.ports import SignalSink, SnapshotStore, WorkspaceIdentity
+from live_memory.ports import Sandbox, SignalSink, SnapshotStore, WorkspaceIdentity
 
-__all__ = ["Persister"]
+__all__ = ["Persister", "beginning_of", "restored"]
 
 # The journal holds what came since, so a snapshot only keeps the next start short.
 _QUIET_S = 5.0
@@ -35,6 +36,47 @@ _PROMISED = (QuestionAnswered, FactPinned, Forgotten)
 _REPLY_WAITS_S = 0.8
 # Records that may wait for a disk that is slow: some megabytes.
 _MOST_WAITING = 10_000
+
+
+async def beginning_of(sandbox: Sandbox, known: Beginning | None = None) -> Beginning | None:
+    """The known commit where the repository has it, else its first; nothing where none is told."""
+    try:
+        found = await sandbox.history(FirstCommit(known.id if known else None))
+    except LiveMemoryError:
+        return None
+    return next((Beginning(commit.id, commit.at) for commit in found.commits), None)
+
+
+async def restored(
+    store: SnapshotStore, workspace: WorkspaceIdentity, sandbox: Sandbox
+) -> Restored:
+    """What was kept of the repository that is at this path now.
+
+    Only a first commit that is another tells another repository: a folder without git, a history
+    without commits and a shallow clone tell nothing, and the memory stays.
+    """
+    key = workspace.key
+    found = await store.load(key)
+    known = found.memory.beginning if found.memory else None
+    here = await beginning_of(sandbox, known) if known else None
+    if found.memory is None or known is None or here is None or here == known:
+        return found
+    if here.is_of(known):
+        return replace(found, memory=replace(found.memory, beginning=here))
+    try:
+        aside = await store.exchange(key, kept=known.id[:12], wanted=here.id[:12])
+        now = await store.load(key)
+        if now.memory is None:
+            # That whose it is now is known from here on, also where nothing is ever learned.
+            await store.save(key, workspace.root, lambda: Memory(beginning=here))
+            now = await store.load(key)
+    except StoreUnavailable as problem:
+        return Restored(problems=(*found.problems, str(problem)))
+    said = (
+        f"{workspace.root} is another repository than before (its first commit is {here.id[:12]}, "
+        f"and was {known.id[:12]}): what was remembered of that one is kept in {aside}"
+    )
+    return replace(now, problems=(*now.problems, said))
 
 
 @dataclass(slots=True)

@@ -1,7 +1,7 @@
 """The owner of one workspace: its window, which nobody else replaces, its index, its snapshot."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 
 import anyio
@@ -15,7 +15,7 @@ from live_memory.core.hosts.notices import Subject
 from live_memory.core.memory.events import MemoryEvent
 from live_memory.core.memory.following import Following
 from live_memory.core.memory.window import Window, apply
-from live_memory.core.saving.snapshot import Memory
+from live_memory.core.saving.snapshot import Beginning, Memory
 from live_memory.core.saving.subjects import holds_secret
 from live_memory.core.showing.head_start import Viewed, view
 from live_memory.core.signals import SnapshotQuarantined, WorkspaceOpened
@@ -23,7 +23,7 @@ from live_memory.core.values import Instant, RelPath
 from live_memory.flow.compacting.compactor import LastCompaction
 from live_memory.flow.ingesting.viewing import View
 from live_memory.flow.models.lending import Borrowed
-from live_memory.flow.persist import Persister
+from live_memory.flow.persist import Persister, beginning_of, restored
 from live_memory.flow.surroundings import Surroundings
 from live_memory.flow.turns import Turns
 from live_memory.flow.watching import Watching
@@ -97,6 +97,7 @@ class Workspace:
         self.viewed: Following[dict[RelPath, Viewed]] = Following(lambda _: {}, view)
         self.in_view = View()
         self._set_aside: tuple[str, ...] = ()
+        self._beginning: Beginning | None = None
         self._users = 0
         self.used_at = anyio.current_time()
         self.is_closing = False
@@ -163,7 +164,13 @@ class Workspace:
 
         `borrowed` lends the model that summarises, where there is one.
         """
-        persister = self._persister = await self._restored()
+        async with AsyncExitStack() as unless_restored:
+            # To tell one repository from another opens the sandbox's private git folder.
+            unless_restored.push_async_callback(self.sandbox.aclose)
+            unless_restored.callback(self._inbox.close)
+            unless_restored.callback(self._letters.close)
+            persister = self._persister = await self._restored()
+            unless_restored.pop_all()
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self.indexer.run)
@@ -171,6 +178,7 @@ class Workspace:
                 tasks.start_soon(self.ingestor.run, lambda: self.window, self.record)
                 tasks.start_soon(self.compactor.run, lambda: self.window, self.record, borrowed)
                 tasks.start_soon(self.watching.run)
+                tasks.start_soon(self._begin)
                 opened()
                 async for letter in self._inbox:
                     self._fold(letter)
@@ -249,21 +257,26 @@ class Workspace:
         """Offer what no event of a host told of."""
         self.ingestor.offer(subjects, events=0)
 
+    async def _begin(self) -> None:
+        """Learn which repository this is, as far as that can be told."""
+        if self._beginning is None:
+            self._beginning = await beginning_of(self.sandbox)
+
     async def _restored(self) -> Persister:
         """Take up what was kept."""
         key, root = self.identity.key, self.identity.root
-        found = await self._store.load(key)
+        found = await restored(self._store, self.identity, self.sandbox)
         self._set_aside = tuple(dict.fromkeys((*self._set_aside, *found.problems)))
         for problem in found.problems:
             self._signals.emit(SnapshotQuarantined(key, root, problem))
         if found.memory is not None:
-            self.window = found.memory.window
+            self.window, self._beginning = found.memory.window, found.memory.beginning
             self._hint(found.memory.heard)
         self._signals.emit(WorkspaceOpened(key, len(self.window.entries)))
         return Persister(
             self.identity,
             store=self._store,
-            memory=lambda: Memory(self.window, self.ingestor.unlearned),
+            memory=lambda: Memory(self.window, self.ingestor.unlearned, self._beginning),
             signals=self._signals,
             is_saved=found.is_saved,
         )

@@ -135,6 +135,55 @@ async def test_no_tool_gives_a_secret(
     assert f"{CANARY}-env" not in result.text
 
 
+_PEM = "-----BEGIN RSA PRIVATE KEY-----\n{}\n-----END RSA PRIVATE KEY-----\n"
+_BODY = "MIIEowIBAAKCAQEA3Tz2mr7SZiAMfQyuvBjM9OiZ1BjP5CE/Wm/Rr500P\nRK+Lh9x5eJPo5CAZ3/ANBE0sTK0Z"
+
+
+@pytest.mark.promise("no-secrets")
+@pytest.mark.parametrize(
+    ("files", "message", "guesses"),
+    [
+        ({"app/keys.py": f'KEY = "{KEY}"\n'}, "m", (KEY, KEY[:20], KEY[10:30], "api03-Zq")),
+        ({"a.pem.txt": _PEM.format(_BODY)}, "m", ("MIIEowIB", "RK+Lh9x5eJP")),
+        ({"c.yml": "db:\n  password: hunter2-and-more\n"}, "m", ("hunter2", "hunter2-and-more")),
+        ({"a.py": "A = 1\n"}, f"rotate\n\nthe old key was {KEY}", (KEY, KEY[:16])),
+        ({".env": "NAME=plain-words\n"}, "m", ("plain-words", "plain")),
+        ({"a.py": f"T = '{KEY}'\nplain = 1\n" * 3}, "m", ("Zq9Zq9", "redacted", "<redacted:")),
+    ],
+)
+@pytest.mark.parametrize("limit", [1, 10])
+async def test_history_confirms_no_guess_at_a_secret(
+    tmp_path: Path, files: dict[str, str], message: str, guesses: tuple[str, ...], limit: int
+) -> None:
+    """Security 2, F2: whoever may ask whether a text was ever there can ask letter by letter."""
+    held = {name: text.encode() for name, text in files.items()}
+    other = {"README.md": b"here\n"}
+    commits = [("start", other), (message, {**other, **held}), ("gone", other)]
+    make_repository(tmp_path / "ws", commits)
+    async with opened_on_disk(tmp_path / "ws") as sandbox:
+        tools = await toolbox_over(sandbox)
+        said = [(await run_tool(tools, "git_search", text=g, limit=limit)).text for g in guesses]
+        nothing = await run_tool(tools, "git_search", text="never written", limit=limit)
+        assert set(said) == {nothing.text}
+        # What stands beside it is found all the same.
+        assert "start" in (await run_tool(tools, "git_search", text="here")).text
+
+
+async def test_a_search_of_the_past_goes_on_behind_what_may_not_be_told(tmp_path: Path) -> None:
+    """Older commits are found although the newest hits are in a secret only."""
+    text = KEY[20:26]
+    newest = [
+        (f"key {n}", {"a.py": f'KEY = "{KEY}"\n'.encode() * (n % 2), "b.py": f"{text}\n".encode()})
+        for n in range(1, 8)
+    ]
+    make_repository(tmp_path / "ws", [("the origin", {"b.py": f"{text}\n".encode()}), *newest])
+    async with opened_on_disk(tmp_path / "ws") as sandbox:
+        tools = await toolbox_over(sandbox)
+        result = await run_tool(tools, "git_search", text=text, limit=1)
+    assert result.text.splitlines()[0].endswith("the origin")
+    assert result.text.endswith("(1 commits)\n")
+
+
 def _parameters() -> Iterator[tuple[str, str, dict[str, object]]]:
     """Every tool with every text parameter, and what its other parameters need."""
     needed = {"path": "app", "pattern": "CANARY|LIMIT", "words": "a", "name": "fetch"}

@@ -25,11 +25,9 @@ from live_memory.core.looking.spotting import Mentions
 from live_memory.core.reading.globs import compile_glob
 from live_memory.core.reading.hiding import Hiding
 from live_memory.core.reading.lookup import (
-    ChangedFiles,
-    CommitSearch,
     History,
+    HistoryQuery,
     Listing,
-    LogQuery,
     Matches,
     NamePattern,
     Omission,
@@ -75,7 +73,7 @@ class DiskSandbox:
         self._lister = Lister(self._root, excludes)
         self._threads = CapacityLimiter(_THREADS)
         programs = _trusted(programs, root)
-        self._git = Git(self._root, runner, programs.git, excludes)
+        self._git = Git(self._root, runner, programs.git, excludes, redactor)
         self._standing = Standing(self._git, root)
         self._searcher = Searcher(root, runner, programs, read=self._read, redactor=redactor)
 
@@ -173,7 +171,7 @@ class DiskSandbox:
         found = [listed.path for listed in listing.files if is_named(listed.path)]
         return found[: bounded(pattern.limit, MOST_NAMES)]
 
-    async def history(self, query: LogQuery | CommitSearch | ChangedFiles) -> History:
+    async def history(self, query: HistoryQuery) -> History:
         """Read git's history without the repository's own configuration.
 
         Raises:

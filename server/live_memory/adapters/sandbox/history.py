@@ -8,35 +8,47 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from threading import Lock
 
 from anyio import to_thread
 
+from live_memory.adapters.sandbox.git.commits import LOG, commits_in, marked, pathspec
 from live_memory.adapters.sandbox.git.differences import Difference, real_differences
 from live_memory.adapters.sandbox.git.excludes import UserExcludes
-from live_memory.adapters.sandbox.git.finding import Refused, kind_of, small_file
+from live_memory.adapters.sandbox.git.finding import Refused, shallow_ends
+from live_memory.adapters.sandbox.git.judging import (
+    DIFF,
+    LONGEST_TEXT,
+    changes_by_commit,
+    searched_text,
+    told,
+)
 from live_memory.adapters.sandbox.git.names import Names, names_in
 from live_memory.adapters.sandbox.git.objects import ObjectStore
 from live_memory.adapters.sandbox.opener import SafeRoot
 from live_memory.adapters.sandbox.repository import GitData, PrivateGitDir, locate
 from live_memory.adapters.sandbox.runner import Command, Ran, Runner
 from live_memory.core.errors import Exhausted, InvalidRequest, refuse_exhausted
-from live_memory.core.reading.lookup import ChangedFiles, Commit, CommitSearch, History, LogQuery
-from live_memory.core.values import RelPath
+from live_memory.core.reading.lookup import (
+    ChangedFiles,
+    Commit,
+    CommitSearch,
+    FirstCommit,
+    History,
+    HistoryQuery,
+    LogQuery,
+)
+from live_memory.core.reading.redaction import DEFAULT, Redactor
 
-__all__ = ["Git", "bounded", "searched_text"]
+__all__ = ["Git", "bounded"]
 
-_LONGEST_TEXT = 1_000
 _MOST_COMMITS, _MOST_CHANGED = 200, 5_000
 # A pickaxe over a long history takes minutes; what was found by then is shown, marked as cut.
 _QUERY_S, _PICKAXE_S = 8.0, 6.0
 # 200,000 names of 160 bytes.
 _NAMES_BYTES = 32 * 1024 * 1024
 _ID = re.compile(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})\n?")
-_FORMAT = "--format=tformat:%H%x00%at%x00%an%x00%s"
-_DIFF = ("--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=all", "--no-color")
-_PLAIN = ("show-signature", "color", "decorate", "mailmap", "notes")
-_LOG = ("-z", _FORMAT, *(f"--no-{what}" for what in _PLAIN))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +61,15 @@ class Git:
     """Reads one work tree's git data."""
 
     def __init__(
-        self, root: SafeRoot, runner: Runner, program: str | None, excludes: UserExcludes
+        self,
+        root: SafeRoot,
+        runner: Runner,
+        program: str | None,
+        excludes: UserExcludes,
+        redactor: Redactor = DEFAULT,
     ) -> None:
         self._root, self._runner, self._program = root, runner, program
-        self._excludes = excludes
+        self._excludes, self._redactor = excludes, redactor
         self._private, self._objects = PrivateGitDir(root.root), ObjectStore(root.root)
         # One at a time brings the private git dir up to date.
         self._setup = Lock()
@@ -99,14 +116,14 @@ class Git:
         ran = await self._git(await self._repository(), *arguments, stdin=stdin)
         return frozenset(name.removeprefix("./") for name in names_in(ran.out))
 
-    async def history(self, query: LogQuery | CommitSearch | ChangedFiles) -> History:
+    async def history(self, query: HistoryQuery) -> History:
         """Answer one question; `problem` says why there is no history.
 
         Raises:
             InvalidRequest: a revision is unknown, or a text cannot be searched for.
             OutsideWorkspace: a path does not lead into the workspace.
         """
-        paths = _pathspec(None if isinstance(query, ChangedFiles) else query.path)
+        paths = pathspec(query.path if isinstance(query, LogQuery | CommitSearch) else None)
         text = searched_text(query.text) if isinstance(query, CommitSearch) else ""
         try:
             repository = await self._repository()
@@ -114,12 +131,14 @@ class Git:
             match query:
                 case LogQuery():
                     found = await self._log(repository, paths, query.limit)
-                    return _marked(found, repository.data)
+                    return marked(found, repository.data.common)
                 case CommitSearch():
                     found = await self._searched(repository, text, paths, query.limit)
-                    return _marked(found, repository.data)
+                    return marked(found, repository.data.common)
                 case ChangedFiles():
                     return await self._changed(repository, query)
+                case FirstCommit():
+                    return await self._first(repository, query.known)
         except Refused as problem:
             return History(problem=str(problem))
 
@@ -156,6 +175,14 @@ class Git:
         shown = await self._with_files(repository, commits[:limit])
         return History(shown, is_cut=is_cut or len(commits) > limit)
 
+    async def _first(self, repository: _Repository, known: str | None) -> History:
+        where = ["-n1", known] if known and await self._resolved(repository, known) else []
+        if not where and shallow_ends(repository.data.common) is None:
+            head = await self._resolved(repository, "HEAD")
+            where = ["-n1", "--first-parent", "--max-parents=0", head] if head else []
+        commits, _ = await self._commits(repository, (*where, "--")) if where else ([], False)
+        return History(tuple(commits))
+
     async def _searched(
         self, repository: _Repository, text: str, paths: Sequence[str], limit: int
     ) -> History:
@@ -163,15 +190,24 @@ class Git:
         if head is None:
             return History()
         limit = bounded(limit, _MOST_COMMITS)
-        count = f"-n{limit + 1}"
-        by_message = (count, "--fixed-strings", f"--grep={text}", head, *paths)
-        by_lines = (count, *_DIFF, f"-S{text}", head, *paths)
-        found, is_message_cut = await self._commits(repository, by_message)
-        more, is_line_cut = await self._commits(repository, by_lines, timeout_s=_PICKAXE_S)
-        unique = {commit.id: commit for commit in (*found, *more)}
-        commits = sorted(unique.values(), key=lambda commit: -commit.at)
-        shown = await self._with_files(repository, commits[:limit])
-        return History(shown, is_cut=is_message_cut or is_line_cut or len(commits) > limit)
+        judged = partial(
+            told, text=text, paths=paths, redactor=self._redactor, hides=self._root.hides
+        )
+        shown: list[Commit] = []
+        is_cut = False
+        # Most searches find nothing that may not be told; where one did, all hits are judged.
+        for most in (limit + 1, _MOST_COMMITS + 1):
+            by_message = (f"-n{most}", "--fixed-strings", f"--grep={text}", head, *paths)
+            by_lines = (f"-n{most}", *DIFF, f"-S{text}", head, *paths)
+            found, is_message_cut = await self._commits(repository, by_message)
+            more, is_line_cut = await self._commits(repository, by_lines, timeout_s=_PICKAXE_S)
+            unique = {commit.id: commit for commit in (*found, *more)}
+            may_be_told = await judged(partial(self._git, repository), [*unique])
+            commits = sorted((unique[id_] for id_ in may_be_told), key=lambda commit: -commit.at)
+            shown, is_cut = commits[:limit], len(commits) > limit or is_message_cut or is_line_cut
+            if is_cut or max(len(found), len(more)) < most:
+                break
+        return History(await self._with_files(repository, shown), is_cut=is_cut)
 
     async def _changed(self, repository: _Repository, query: ChangedFiles) -> History:
         base = await self._resolved(repository, query.since)
@@ -183,7 +219,7 @@ class Git:
             changed |= dict.fromkeys(names_in(tracked.out), "A")
         else:
             # Never `git diff`: it refreshes the index, so it locks and writes it.
-            diff = ("diff-index", "--raw", "-z", *_DIFF, base, "--")
+            diff = ("diff-index", "--raw", "-z", *DIFF, base, "--")
             fields = names_in((await self._must(repository, *diff)).out)
             pairs = zip(fields[::2], fields[1::2], strict=False)
             differences = [Difference.parse(raw, name) for raw, name in pairs]
@@ -202,13 +238,10 @@ class Git:
         self, repository: _Repository, arguments: Sequence[str], *, timeout_s: float = _QUERY_S
     ) -> tuple[list[Commit], bool]:
         """Commits, newest first, and whether git was ended before it was through."""
-        ran = await self._git(repository, "log", *_LOG, *arguments, timeout_s=timeout_s)
+        ran = await self._git(repository, "log", *LOG, *arguments, timeout_s=timeout_s)
         if not ran.is_fine and not ran.is_late and not ran.is_cut:
             raise Refused("git could not read the history: objects may be missing or damaged")
-        fields = ran.out.decode("utf-8", "replace").split("\0")[:-1]
-        rows = zip(fields[::4], fields[1::4], fields[2::4], fields[3::4], strict=False)
-        commits = [Commit(id_, float(at), author, subject) for id_, at, author, subject in rows]
-        return commits, ran.is_late or ran.is_cut
+        return commits_in(ran.out), ran.is_late or ran.is_cut
 
     async def _with_files(
         self, repository: _Repository, commits: Sequence[Commit]
@@ -217,21 +250,14 @@ class Git:
         if not commits:
             return ()
         ids = "".join(f"{commit.id}\n" for commit in commits).encode()
-        options = ("--stdin", "--root", "-r", "-z", "--raw", *_DIFF)
+        options = ("--stdin", "--root", "-r", "-z", "--raw", *DIFF)
         ran = await self._git(repository, "diff-tree", *options, stdin=ids)
-        files: dict[str, list[str]] = {}
-        fields = iter(names_in(ran.out))
-        current: list[str] = []
-        for field in fields:
-            if field.startswith(":"):
-                current.append(next(fields, ""))
-            else:
-                current = files.setdefault(field.strip(), [])
+        files = {id_: [c.name for c in each] for id_, each in changes_by_commit(ran.out).items()}
         return tuple(replace(each, files=tuple(files.get(each.id, ()))) for each in commits)
 
     async def _resolved(self, repository: _Repository, revision: str) -> str | None:
         """The commit that a revision means, as an id; nothing when there is none."""
-        if not revision or "\0" in revision or len(revision) > _LONGEST_TEXT:
+        if not revision or "\0" in revision or len(revision) > LONGEST_TEXT:
             return None
         arguments = ("--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
         ran = await self._git(repository, "rev-parse", *arguments)
@@ -264,34 +290,6 @@ class Git:
         )
 
 
-def _marked(history: History, data: GitData) -> History:
-    """Say where the history of a shallow clone ends, as git keeps it: an id a line."""
-    shallow = f"{data.common}/shallow"
-    if kind_of(shallow) is None:
-        return history
-    ends = frozenset((small_file(shallow) or b"").decode("ascii", "replace").split())
-    return replace(history, is_shallow=True, ends=ends)
-
-
 def bounded(limit: int, most: int) -> int:
     """A limit that a caller asked for, within what we give."""
     return max(1, min(limit, most))
-
-
-def searched_text(text: str) -> str:
-    """Check a text that commits are searched for.
-
-    Raises:
-        InvalidRequest: it is empty, too long, or holds what no argument can.
-    """
-    if not text.strip() or len(text) > _LONGEST_TEXT or "\0" in text or "\n" in text:
-        raise InvalidRequest(f"a searched text is one line of 1 to {_LONGEST_TEXT:,} characters")
-    if any("\ud800" <= char <= "\udfff" for char in text):
-        raise InvalidRequest("the searched text is not valid text")
-    return text
-
-
-def _pathspec(path: str | None) -> tuple[str, ...]:
-    if path in (None, ".", "./"):
-        return ("--",)
-    return ("--", RelPath.parse(path or "").text)

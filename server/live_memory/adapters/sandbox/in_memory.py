@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from live_memory.adapters.sandbox.dialect import compile_expression
 from live_memory.adapters.sandbox.disk import MOST_MATCHES, MOST_NAMES
 from live_memory.adapters.sandbox.git.ignoring import IgnoreRules
-from live_memory.adapters.sandbox.history import bounded, searched_text
+from live_memory.adapters.sandbox.git.judging import searched_text
+from live_memory.adapters.sandbox.history import bounded
 from live_memory.adapters.sandbox.matcher import matching_lines
 from live_memory.adapters.sandbox.opener import is_git_data
 from live_memory.adapters.sandbox.search import searchable, texts_of
@@ -21,7 +22,9 @@ from live_memory.core.reading.lookup import (
     ChangedFiles,
     Commit,
     CommitSearch,
+    FirstCommit,
     History,
+    HistoryQuery,
     Listing,
     LogQuery,
     Match,
@@ -30,8 +33,10 @@ from live_memory.core.reading.lookup import (
     Omitted,
     TextPattern,
 )
+from live_memory.core.reading.names import refusal_of_name
 from live_memory.core.reading.observation import FileRead, ListedFile, Skipped, SkipReason
 from live_memory.core.reading.redaction import DEFAULT
+from live_memory.core.reading.text import decode
 from live_memory.core.values import ContentHash, RelPath, StatSignature, WorkspaceKey
 from live_memory.ports import Sandbox, WorkspaceIdentity
 
@@ -130,14 +135,17 @@ class InMemorySandbox:
         found = [listed.path for listed in (await self.list()).files if is_named(listed.path)]
         return found[: bounded(pattern.limit, MOST_NAMES)]
 
-    async def history(self, query: LogQuery | CommitSearch | ChangedFiles) -> History:
-        path = None if isinstance(query, ChangedFiles) else query.path
+    async def history(self, query: HistoryQuery) -> History:
+        path = query.path if isinstance(query, LogQuery | CommitSearch) else None
         below = None if path in (None, ".", "./") else RelPath.parse(path or "")
-        text = searched_text(query.text).encode() if isinstance(query, CommitSearch) else None
+        text = searched_text(query.text) if isinstance(query, CommitSearch) else None
         if self._commits is None:
             return History(problem="not a git work tree")
         if isinstance(query, ChangedFiles):
             return await self._changed(query)
+        if isinstance(query, FirstCommit):
+            known = [each.commit for each in self._commits if each.commit.id == query.known]
+            return History(tuple([*known, *(each.commit for each in self._commits[:1])][:1]))
         past: dict[str, bytes] = {}
         found: list[Commit] = []
         for each in self._commits:
@@ -258,10 +266,14 @@ def _touched(
     return {name for name in changed if name == below.text or name.startswith(f"{below}/")}
 
 
-def _holds(each: PastCommit, before: Mapping[str, bytes], text: bytes, touched: set[str]) -> bool:
-    if text in each.commit.subject.encode():
-        return True
-    return any(
-        before.get(name, b"").count(text) != each.files.get(name, b"").count(text)
+def _holds(each: PastCommit, before: Mapping[str, bytes], text: str, touched: set[str]) -> bool:
+    return text in _told(each.commit.subject.encode()) or any(
+        _told(before.get(name, b"")).count(text) != _told(each.files.get(name, b"")).count(text)
         for name in touched
+        if refusal_of_name(RelPath(name)) is not SkipReason.CREDENTIALS
     )
+
+
+def _told(data: bytes) -> str:
+    decoded = decode(data)
+    return DEFAULT.redact(decoded.text).text.text if decoded else ""

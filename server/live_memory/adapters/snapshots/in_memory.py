@@ -18,6 +18,7 @@ class InMemory:
         self._snapshots: dict[WorkspaceKey, bytes] = {}
         self._journals: dict[WorkspaceKey, bytes] = {}
         self._loaded: set[WorkspaceKey] = set()
+        self._aside: dict[tuple[WorkspaceKey, str], tuple[bytes | None, bytes | None]] = {}
 
     async def load(self, key: WorkspaceKey) -> Restored:
         """Rebuild the memory from its saved form."""
@@ -47,8 +48,18 @@ class InMemory:
     async def forget(self, key: WorkspaceKey) -> None:
         """Drop everything."""
         self._loaded.discard(key)
+        self._aside = {whose: data for whose, data in self._aside.items() if whose[0] != key}
         self._snapshots.pop(key, None)
         self._journals.pop(key, None)
+
+    async def exchange(self, key: WorkspaceKey, *, kept: str, wanted: str) -> str:
+        """Set one aside, take up the other."""
+        self._loaded.discard(key)
+        self._aside[key, kept] = self._snapshots.pop(key, None), self._journals.pop(key, None)
+        snapshot, journal = self._aside.pop((key, wanted), (None, None))
+        self._snapshots |= {} if snapshot is None else {key: snapshot}
+        self._journals |= {} if journal is None else {key: journal}
+        return f"{key.text}.{kept}"
 
     async def roots(self) -> Mapping[WorkspaceKey, str]:
         """The root each was saved with."""

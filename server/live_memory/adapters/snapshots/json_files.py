@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import itertools
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -95,6 +96,13 @@ class JsonFiles:
             with _failures_told(f"{self._folder / key.text} cannot be removed"):
                 await to_thread.run_sync(self._remove, key)
 
+    async def exchange(self, key: WorkspaceKey, *, kept: str, wanted: str) -> str:
+        """Give the workspace's folder another name, and its own to what was set aside before."""
+        async with self._turn(key):
+            self._close(key)
+            with _failures_told(f"{self._folder / key.text} cannot be set aside"):
+                return await to_thread.run_sync(self._exchange, key, kept, wanted)
+
     async def roots(self) -> Mapping[WorkspaceKey, str]:
         """Read every root; unreadable ones are left out."""
         return await to_thread.run_sync(self._roots)
@@ -115,11 +123,22 @@ class JsonFiles:
         if kept is not None:
             kept.close()
 
+    def _exchange(self, key: WorkspaceKey, kept: str, wanted: str) -> str:
+        folder = self._folder / key.text
+        aside, back = (folder.with_name(f"{key.text}.{name}") for name in (kept, wanted))
+        numbered = (aside.with_name(f"{aside.name}.{n}") for n in itertools.count(1))
+        free = next(p for p in itertools.chain([aside], numbered) if not os.path.lexists(p))
+        folder.rename(free)
+        with contextlib.suppress(FileNotFoundError):
+            back.rename(folder)
+        sync_folder(self._folder)
+        return str(free)
+
     def _remove(self, key: WorkspaceKey) -> None:
         folder = self._folder / key.text
+        for aside in self._folder.glob(f"{key.text}.*"):
+            shutil.rmtree(aside)
         gone = folder.with_name(f"{key.text}{_FORGOTTEN}")
-        if gone.exists():
-            shutil.rmtree(gone)
         if os.path.lexists(folder):
             folder.rename(gone)
             sync_folder(self._folder)
@@ -128,10 +147,13 @@ class JsonFiles:
     def _roots(self) -> dict[WorkspaceKey, str]:
         found: dict[WorkspaceKey, str] = {}
         for folder in sorted(self._folder.glob("*")):
+            if folder.suffix == _FORGOTTEN:
+                continue
             root = _root(folder) or _root(folder / APART)
             with contextlib.suppress(LiveMemoryError):
                 if root is not None:
-                    found[WorkspaceKey(folder.name)] = root
+                    # What was set aside is to be forgotten with the rest.
+                    found[WorkspaceKey(folder.name.partition(".")[0])] = root
         return found
 
 

@@ -11,7 +11,9 @@ __all__ = [
     "ChangedFiles",
     "Commit",
     "CommitSearch",
+    "FirstCommit",
     "History",
+    "HistoryQuery",
     "Listing",
     "LogQuery",
     "Match",
@@ -130,7 +132,11 @@ class LogQuery:
 
 @dataclass(frozen=True, slots=True)
 class CommitSearch:
-    """Commits whose message holds `text` literally, or that changed how often files hold it."""
+    """Commits whose message holds `text` literally, or that changed how often files hold it.
+
+    Redacted text is meant: what a placeholder stands for is found by nothing. So a file over 1 MiB
+    is left out, and what is beyond 8 MiB of hits, without a word.
+    """
 
     text: str
     path: str | None = None
@@ -146,6 +152,19 @@ class ChangedFiles:
 
     since: str = "HEAD"
     limit: int = 500
+
+
+@dataclass(frozen=True, slots=True)
+class FirstCommit:
+    """The `known` commit where it is here; else the one that the main line of HEAD began with.
+
+    Neither is told where there is no commit, or where a shallow clone has not got so far.
+    """
+
+    known: str | None = None
+
+
+HistoryQuery = LogQuery | CommitSearch | ChangedFiles | FirstCommit
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ Reading is strict: whatever is not exactly what `to_form` writes is refused as a
 a memory is never taken for all of it.
 """
 
+import re
 from dataclasses import dataclass, field
 
 from live_memory.core.errors import LiveMemoryError, SnapshotUnreadable
@@ -14,19 +15,62 @@ from live_memory.core.memory.window import Window
 from live_memory.core.saving.answers import answered, answered_form
 from live_memory.core.saving.entries import entry, entry_form
 from live_memory.core.saving.facts import fact, fact_form
-from live_memory.core.saving.fields import Form, every, form_of, get, hashes, hashes_form, texts
+from live_memory.core.saving.fields import (
+    Form,
+    every,
+    form_of,
+    get,
+    hashes,
+    hashes_form,
+    number,
+    texts,
+)
 from live_memory.core.saving.migrations import VERSION, migrated
 from live_memory.core.saving.subjects import subject, subject_form
 
-__all__ = ["VERSION", "Memory", "Restored", "Snapshot", "from_form", "root_of", "to_form"]
+__all__ = [
+    "VERSION",
+    "Beginning",
+    "Memory",
+    "Restored",
+    "Snapshot",
+    "from_form",
+    "root_of",
+    "to_form",
+]
+
+_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """A repository's first commit: its id, and its author time in seconds since 1970.
+
+    The time tells a history that was rewritten, which keeps it, from another repository's.
+    """
+
+    id: str
+    at: float
+
+    def __post_init__(self) -> None:
+        if not _ID.fullmatch(self.id):
+            raise ValueError("a commit's id is 40 or 64 hexadecimal digits")
+
+    def is_of(self, other: "Beginning") -> bool:
+        """Whether both are the same repository's."""
+        return self.id == other.id or self.at == other.at
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What a workspace keeps: its window, and what it heard and has not learned yet."""
+    """What a workspace keeps: its window, and what it heard and has not learned yet.
+
+    `beginning` tells of which repository, where there is one and it is known.
+    """
 
     window: Window = field(default_factory=Window)
     heard: tuple[Subject, ...] = ()
+    beginning: Beginning | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +96,11 @@ class Snapshot:
 
 def to_form(snapshot: Snapshot) -> dict[str, object]:
     """The snapshot as JSON values; file text stays out."""
-    window = snapshot.memory.window
+    window, beginning = snapshot.memory.window, snapshot.memory.beginning
+    # Versions before this key read what has it, and it is not there where nothing is known.
+    known = {} if beginning is None else {"id": beginning.id, "at": beginning.at}
     return {
+        **({"beginning": known} if known else {}),
         "version": VERSION,
         "generation": snapshot.generation,
         "root": snapshot.root,
@@ -84,7 +131,11 @@ def from_form(form: object) -> Snapshot:
         return Snapshot(
             get(record, "root", str),
             get(record, "generation", int),
-            Memory(_window(form_of(record.get("window"))), every(record, "heard", subject)),
+            Memory(
+                _window(form_of(record.get("window"))),
+                every(record, "heard", subject),
+                _beginning(record),
+            ),
         )
     except (LiveMemoryError, ValueError) as problem:
         raise SnapshotUnreadable(f"the snapshot has a wrong value: {problem}") from problem
@@ -97,6 +148,13 @@ def root_of(form: object) -> str:
         SnapshotUnreadable: it has none.
     """
     return get(form_of(form), "root", str)
+
+
+def _beginning(record: Form) -> Beginning | None:
+    if "beginning" not in record:
+        return None
+    form = form_of(record["beginning"])
+    return Beginning(get(form, "id", str), number(form, "at"))
 
 
 def _window(form: Form) -> Window:

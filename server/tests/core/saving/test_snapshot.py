@@ -15,6 +15,7 @@ from live_memory.core.memory.window import Window, apply, questions
 from live_memory.core.saving.sealing import sealed, unsealed
 from live_memory.core.saving.snapshot import (
     VERSION,
+    Beginning,
     Memory,
     Snapshot,
     from_form,
@@ -117,6 +118,17 @@ def test_an_unknown_kind_of_entry_is_refused() -> None:
     form["window"]["entries"][0]["kind"] = "dreamt"
     with pytest.raises(SnapshotUnreadable, match="dreamt"):
         from_form(form)
+
+
+def test_of_which_repository_it_is_comes_back_where_it_is_known() -> None:
+    memory = Memory(WINDOW, beginning=Beginning("ab" * 20, 1_700_000_000.0))
+    form = json.loads(json.dumps(to_form(Snapshot("/w", 1, memory))))
+    assert from_form(form).memory == memory
+    del form["beginning"]  # as versions before wrote it
+    assert from_form(form).memory == Memory(WINDOW)
+    for wrong in (None, "x", {"id": "../x", "at": 1.0}, {"id": "ab" * 20}):
+        with pytest.raises(SnapshotUnreadable):
+            from_form({**form, "beginning": wrong})
 
 
 def test_the_root_can_be_read_alone() -> None:

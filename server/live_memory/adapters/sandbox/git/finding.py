@@ -16,6 +16,7 @@ __all__ = [
     "kind_of",
     "named_work_tree",
     "resolved",
+    "shallow_ends",
     "small_file",
 ]
 
@@ -158,6 +159,17 @@ def _refuse_strangers(folder: str) -> None:
         raise Refused("git data is refused: it cannot be read") from problem
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         raise Refused("git data is refused: it belongs to another user")
+
+
+def shallow_ends(common: str) -> frozenset[str] | None:
+    """The commits at which a shallow clone was cut off; nothing where it is none.
+
+    Git keeps an id a line.
+    """
+    shallow = os.path.join(common, "shallow")
+    if kind_of(shallow) is None:
+        return None
+    return frozenset((small_file(shallow) or b"").decode("ascii", "replace").split())
 
 
 def kind_of(path: str) -> int | None:
