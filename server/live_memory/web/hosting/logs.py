@@ -27,7 +27,7 @@ class _JsonLines(logging.Formatter):
         }
         if record.exc_info:
             fields["trace"] = self.formatException(record.exc_info)
-        return json.dumps(fields)
+        return json.dumps(fields).replace("\x7f", "\\u007f")
 
 
 def log_to(lines: _Lines, level: str) -> None:
