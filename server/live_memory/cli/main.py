@@ -17,6 +17,7 @@ from live_memory import __version__
 from live_memory.cli.failure import ExitCode, Failure
 from live_memory.cli.running.environment import absolute_path
 from live_memory.core.errors import InvalidRequest
+from live_memory.core.reading.inert import visible
 
 __all__ = ["main", "run"]
 
@@ -130,7 +131,7 @@ def _tell(problem: click.ClickException | InvalidRequest, *, as_json: bool) -> i
         if as_json and sys.stdout is not None:
             click.echo(json.dumps({"error": {"class": kind, "message": problem.format_message()}}))
         elif isinstance(problem, Failure):
-            click.echo(f"live-memory: {problem.format_message()}", err=True)
+            click.echo(visible(f"live-memory: {problem.format_message()}"), err=True)
         else:
             problem.show()
     except OSError:  # nobody can be told, and the code says enough

@@ -7,6 +7,7 @@ import click
 from live_memory.cli.options import absolute, configured, cwd_option, json_option
 from live_memory.cli.reaching.connection import get, post
 from live_memory.cli.reaching.finding import find
+from live_memory.core.reading.inert import visible
 from live_memory.settings import Configuration
 
 __all__ = ["empty", "stats"]
@@ -37,7 +38,7 @@ def empty(
     if as_json:
         click.echo(json.dumps(outcome))
     else:
-        click.echo("forgot every workspace" if "all" in body else f"forgot {body['cwd']}")
+        click.echo("forgot every workspace" if "all" in body else visible(f"forgot {body['cwd']}"))
 
 
 def _table(figures: dict[str, object], *, prefix: str = "") -> str:
@@ -52,4 +53,5 @@ def _table(figures: dict[str, object], *, prefix: str = "") -> str:
             case _:
                 rows.append((name, f"{value:,}" if type(value) is int else str(value)))
     width = max((len(name) for name, _ in rows), default=0)
+    rows = [(visible(name), visible(value)) for name, value in rows]
     return "\n".join(f"{name.replace('_', ' '):<{width}}  {value}" for name, value in rows)

@@ -12,6 +12,7 @@ LiveMemoryError
 │  └─ ModelUnavailable   no usable reply from a model
 │     ├─ ModelOverloaded     busy or rate limited; again after `retry_after_s`
 │     ├─ ModelUnreachable    no connection, a cut stream, a server error
+│     │  ├─ ModelSilent         a reply in which nothing is said
 │     │  └─ ModelTimedOut       no usable reply before the deadline
 │     ├─ ModelResting        it failed a moment ago, and is not asked now
 │     ├─ SpendCapped         what may be spent is spent
@@ -38,6 +39,7 @@ __all__ = [
     "ModelOverloaded",
     "ModelRefused",
     "ModelResting",
+    "ModelSilent",
     "ModelTimedOut",
     "ModelUnavailable",
     "ModelUnreachable",
@@ -116,6 +118,10 @@ class ModelOverloaded(ModelUnavailable):
 
 class ModelUnreachable(ModelUnavailable):
     """No connection, a cut stream, or an error of the endpoint's own."""
+
+
+class ModelSilent(ModelUnreachable):
+    """The reply says nothing."""
 
 
 class ModelTimedOut(ModelUnreachable):

@@ -14,6 +14,7 @@ from live_memory.core.errors import (
     StoreUnavailable,
     Unavailable,
 )
+from live_memory.core.reading.inert import visible
 
 __all__ = ["ErrorClass", "Problem", "problem_of"]
 
@@ -58,15 +59,16 @@ class Problem:
 
 def problem_of(error: LiveMemoryError) -> Problem:
     """What a caller is told about an error of ours."""
+    said = visible(str(error))
     match error:
         case Busy():
-            return Problem(429, ErrorClass.LIMIT, str(error), error.retry_after_s)
+            return Problem(429, ErrorClass.LIMIT, said, error.retry_after_s)
         case NotAllowed():
-            return Problem(403, ErrorClass.INVALID, str(error))
+            return Problem(403, ErrorClass.INVALID, said)
         case Rejected():
-            return Problem(400, ErrorClass.INVALID, str(error))
+            return Problem(400, ErrorClass.INVALID, said)
         case StoreUnavailable() | Corrupt() | Unavailable():
-            return Problem(503, ErrorClass.PROVIDER, str(error))
+            return Problem(503, ErrorClass.PROVIDER, said)
         case _:
             # The root itself is never raised; a new branch of the tree must be added above.
             raise error

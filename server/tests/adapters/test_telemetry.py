@@ -54,15 +54,15 @@ def test_what_is_less_severe_than_the_setting_is_not_written(least: Level, lines
 
 def test_a_line_is_its_fields() -> None:
     out = io.StringIO()
-    LogSink(out, now=lambda: Instant(1.5)).emit(SaveFailed(KEY, "disk\nfull"))
+    LogSink(out, now=lambda: Instant(1.5)).emit(SaveFailed(KEY, "disk\nfull\x1b\x7f\x9b\u202e"))
     assert json.loads(out.getvalue()) == {
         "at": 1.5,
         "event": "SaveFailed",
         "level": "error",
         "workspace": KEY.text,
-        "problem": "disk\nfull",
+        "problem": "disk\nfull\x1b\x7f\x9b\u202e",
     }
-    assert out.getvalue().count("\n") == 1
+    assert out.getvalue().removesuffix("\n").isprintable()
 
 
 def test_a_stream_that_is_gone_is_no_reason_to_stop() -> None:

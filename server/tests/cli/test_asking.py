@@ -140,3 +140,26 @@ def test_a_terminal_that_knows_few_characters_still_gets_the_answer(
 
     assert done.code == 0, done
     assert "retry_delay" in done.out
+
+
+@pytest.mark.parametrize("live", ["\x1b]0;x\x07", "\x9b31m", "\u202e", "\r"])
+def test_a_folder_whose_name_acts_on_a_terminal_is_shown_as_text(
+    running: Shell, project: Path, live: str
+) -> None:
+    """F6 of security-2: a repository may hold another that is called so."""
+    folder = project / f"odd{live}name"
+    (folder / ".git").mkdir(parents=True)
+    (folder / "a.py").write_text("LIMIT = 3\n")
+    given = ("--cwd", str(folder))
+    missing = ("--cwd", f"{folder}/none")
+    for arguments in (
+        ("ask", "What is LIMIT?", *given),
+        ("stats", *given),
+        ("facts", "list", *given),
+        ("empty", *given),
+        ("ask", "What is LIMIT?", *missing),
+        ("stats", *missing),
+        ("facts", "forget", f"x{live}", *given),
+    ):
+        done = running.run(*arguments)
+        assert live not in (done.out + done.err).replace("\r\n", "\n"), arguments

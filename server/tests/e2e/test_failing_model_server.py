@@ -40,8 +40,12 @@ def _until(is_so: Callable[[], bool], *, within_s: float) -> None:
 @pytest.mark.promise("always-something-true")
 @pytest.mark.parametrize(
     "failure",
-    [Status(500, "broken"), Status(401, {"error": {"message": "no such key"}})],
-    ids=["broken", "refused"],
+    [
+        Status(500, "broken"),
+        Status(401, {"error": {"message": "no such key"}}),
+        Status(200, "this is no gzip", {"content-encoding": "gzip"}),
+    ],
+    ids=["broken", "refused", "undecodable"],
 )
 def test_a_failed_endpoint_rests_answers_come_at_once_and_it_is_found_again(
     tmp_path: Path, failure: Status

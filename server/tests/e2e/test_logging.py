@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.scripted_endpoint import Body, Text, serving
 from tests.support.server import a_free_port, environment_for, running_server, started
 
 
@@ -41,6 +42,34 @@ def test_signals_go_to_the_file_that_is_set_from_the_level_that_is_set(
         assert {*_events(file.read_text())} - {"log"} == expected
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         assert "QuestionFinished" not in server.log.read_text()
+
+
+@pytest.mark.promise("no-secrets")
+@pytest.mark.parametrize(("provider", "suffix"), [("openai", "/v1"), ("anthropic", "")])
+def test_no_library_logs_what_was_asked_or_read(tmp_path: Path, provider: str, suffix: str) -> None:
+    """F10 of security-2: an SDK that is told to debug writes whole requests."""
+    project = _project(tmp_path)
+    with serving() as endpoint:
+        channel = endpoint.open(Text("`MAX_RETRIES` is 7 (`limits.py:1`)."), Body("<no answer>"))
+        settings = {
+            "OPENAI_LOG": "debug",
+            "ANTHROPIC_LOG": "debug",
+            "PYTHONASYNCIODEBUG": "1",
+            "LIVE_MEMORY_LOG_LEVEL": "debug",
+            "LIVE_MEMORY_PROVIDER": provider,
+            "LIVE_MEMORY_MODEL": "gpt-5-mini",
+            "LIVE_MEMORY_API_KEY": "sk-test-not-a-real-key-0001",
+            "LIVE_MEMORY_BASE_URL": channel.base_url + suffix,
+        }
+        with running_server(tmp_path / "server", **settings) as server:
+            server.ask("Where is MAX_RETRIES set for an aardvark?", project)
+            server.ask("Where is MAX_RETRIES set for a wombat?", project)
+            log = server.log.read_text()
+        asked = "".join(request.raw.decode() for request in channel.requests)
+    assert {"QuestionFinished", "IndexRefreshed"} <= {*_events(log)}
+    for said in ("aardvark", "wombat", "MAX_RETRIES"):
+        assert said in asked
+        assert said not in log
 
 
 def test_a_log_file_that_cannot_be_written_is_refused_at_the_start(tmp_path: Path) -> None:

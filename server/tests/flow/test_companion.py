@@ -468,3 +468,17 @@ async def test_what_asks_nothing_is_told_how_to_ask_and_costs_no_call() -> None:
         stats = await hub.stats("/app")
     assert not model.requests
     assert stats.questions == 0
+
+
+async def test_a_tool_that_a_model_makes_up_is_told_of_as_text() -> None:
+    """F6 of security-2: who watches the progress is a terminal."""
+    house, _ = _house(Calls([("\x1b]0;x\x07\u202e\n" + "x" * 500, {})] * 20), Says([GOOD]))
+    told: list[str] = []
+
+    async def progress(message: str) -> None:
+        told.append(message)
+
+    async with house.hub() as hub:
+        await hub.ask("/app", a_question(), progress=progress)
+    assert any(each.startswith("reading: ") for each in told)
+    assert all(len(each) < 400 and each.replace("\ufffd", "").isprintable() for each in told)

@@ -223,3 +223,20 @@ async def test_a_test_that_a_question_names_is_shown_like_a_program() -> None:
     }
     answer = await answered("What does test_jar_keeps keep in a jar?", world)
     assert answer.text.startswith("Best fit: tests/test_jar.py:1-2 `test_jar_keeps`")
+
+
+@pytest.mark.parametrize(
+    "name", ["one.py", "src/is.go", "where.ts", "a.go", "Use.java", "how.swift"]
+)
+async def test_a_file_is_found_whose_name_is_a_word_of_asking(name: str) -> None:
+    """B12 of security-2; a file that uses the word, or has the ending alone, does not lead."""
+    ending = name.rpartition(".")[2]
+    word = name.rpartition("/")[2].partition(".")[0].lower()
+    world = {
+        name: "ALPHA = 3\n",
+        f"other.{ending}": "BETA = 4\n",
+        "util.py": f"def {word}_():\n    return {word}\n",
+        "two.py": "def set_limit(limit):\n    return limit\n",
+    }
+    for asked in (f"What does {name} set?", f"Explain {name.rpartition('/')[2]}."):
+        assert (await answered(asked, world)).text.startswith(f"Best fit: {name}:1"), asked

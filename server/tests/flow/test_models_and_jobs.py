@@ -1,5 +1,6 @@
 """The model is swapped under questions, kept warm on request, tried, and asked for later."""
 
+from base64 import urlsafe_b64decode
 from collections.abc import Callable
 
 import anyio
@@ -110,6 +111,7 @@ async def test_jobs_are_bounded_and_need_a_running_server() -> None:
     async with house.hub() as hub:
         ids = [hub.jobs.submit("/app", a_question()) for _ in range(100)]
         assert len(set(ids)) == 100
+        assert {len(urlsafe_b64decode(f"{each}==")) for each in ids} == {16}
         with pytest.raises(Busy, match="collect some"):
             hub.jobs.submit("/app", a_question())
     with pytest.raises(Unavailable):

@@ -7,7 +7,7 @@ import anyio
 
 from live_memory.adapters.llm.pace import Pace
 from live_memory.core.companion.chat import Abilities, ModelReply, ModelRequest
-from live_memory.core.errors import ModelOverloaded, ModelUnavailable, ModelUnreachable
+from live_memory.core.errors import ModelOverloaded, ModelSilent, ModelUnavailable, ModelUnreachable
 from live_memory.ports import LanguageModel
 
 __all__ = ["MOST_TRIES", "Retrying"]
@@ -70,6 +70,8 @@ class Retrying:
                 except ModelUnreachable as broken:
                     problem = broken
                     own_pause_s = self._pace.broke(tries)
+                    # A model that says nothing to a prompt mostly says it again, and is paid.
+                    most = min(most, tries + 1) if isinstance(broken, ModelSilent) else most
                 except ModelUnavailable:
                     self._pace.worked()
                     raise

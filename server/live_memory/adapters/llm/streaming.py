@@ -168,7 +168,8 @@ class StreamingModel:
         for event in reader.feed(b"\n\n"):
             if shown := sink.take(event):
                 heard(shown)
-        if reader.body is not None and (shown := sink.take_body(reader.body)):
+        body = reader.body or ""
+        if body.strip() and (shown := sink.take_body(body)):
             heard(shown)
 
     def _broke(self, draft: Draft, error: ModelUnavailable) -> None:

@@ -52,7 +52,7 @@ class LogSink:
         head = {"at": self._now(), "event": type(signal).__name__, "level": level.name.lower()}
         # A stream that is gone is no reason to stop.
         try:
-            self._lines.write(json.dumps(head | fields) + "\n")
+            self._lines.write(json.dumps(head | fields).replace("\x7f", "\\u007f") + "\n")
             self._lines.flush()
         except (OSError, ValueError):
             pass

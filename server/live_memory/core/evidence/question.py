@@ -64,6 +64,8 @@ _HYPHENATED = re.compile(r"(?<![\w/.-])[A-Za-z]\w+(?:-[A-Za-z]\w+)+(?![\w/-])")
 _PATH = re.compile(
     r"(?<![\w.-])[\w.-]++(?:/[\w.-]++)++|\b[\w-]{1,80}+\.(?:[a-z]{1,4}|toml|yaml|json|lock)\b"
 )
+# What a file is called, and its ending.
+_FILE = re.compile(r"(?<![\w.-])((?:[\w-]{1,80}+\.){1,8})([A-Za-z]\w{0,15}+)")
 _NAME = r"[`'\"]?(?P<name>[A-Za-z_$][\w$.:]{0,80}\w)(?:\(\))?[`'\"]?"
 _ASKS_FOR_USES = (
     re.compile(
@@ -101,8 +103,9 @@ _ASKS_FOR_A_WAY = (
         re.IGNORECASE,
     ),
 )
-# A question of several lines is an issue or a log: its first line says what it is about.
-_LONG, _HEADLINE_COUNTS = 300, 3
+# A question of several lines is an issue or a log: its first line says what it is about, and so
+# does the name of a file that is an everyday word.
+_LONG, _TOPIC_COUNTS = 300, 3
 _MOST_TERMS = 120
 # So many names of a question are looked up.
 _MOST_NAMES = 12
@@ -114,10 +117,12 @@ def terms_of(question: str) -> Terms:
     counts: Counter[str] = Counter()
     for word in _words(question):
         counts[word] += 1
+    for word in _names_of_files(question):
+        counts[word] += _TOPIC_COUNTS
     headline, _, rest = question.partition("\n")
     if rest.strip() and len(question) > _LONG:
         for word in _words(headline):
-            counts[word] += _HEADLINE_COUNTS - 1
+            counts[word] += _TOPIC_COUNTS - 1
     weighted = [(word, 1 + math.log(count)) for word, count in counts.items()]
     # What is said often is what it is about; the cap bounds the work a pasted log can cause.
     strongest = sorted(weighted, key=lambda pair: -pair[1])[:_MOST_TERMS]
@@ -165,6 +170,15 @@ def _words(text: str) -> Iterator[str]:
         if not is_plain(word):
             yield from (token for token in tokens(word) if len(token) > 1)
     yield from joined_forms(text)
+
+
+def _names_of_files(text: str) -> Iterator[str]:
+    """The words that say nothing by themselves and call a file: `where.ts`, `is.go`, `a.go`."""
+    for stem, ending in _FILE.findall(text):
+        calling = [word for word in words_of(stem) if len(word) > 1]
+        for word in calling or [ending]:
+            if is_plain(word):
+                yield from (token for token in tokens(word) if len(token) > 1)
 
 
 @lru_cache(maxsize=8_192)

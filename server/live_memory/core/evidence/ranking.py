@@ -147,9 +147,8 @@ def worth(collection: Collection, posting: Posting) -> float:
 
 def leaning_of(terms: Terms) -> Leaning:
     """What a question leans towards."""
-    words = frozenset(word for word, _ in terms.weights)
-    paths = frozenset(name for name in terms.names if "/" in name)
-    return Leaning(words, terms.asks, paths, terms.edited)
+    paths = frozenset(name for name in terms.names if "/" in name or "." in name)
+    return Leaning(frozenset(dict(terms.weights)), terms.asks, paths, terms.edited)
 
 
 def file_scores(values: Sequence[float], owners: Sequence[int], *, count: int) -> list[float]:

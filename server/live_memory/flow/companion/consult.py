@@ -11,6 +11,7 @@ import anyio
 from live_memory.core.asking.answer import StopReason
 from live_memory.core.checking.written import cites
 from live_memory.core.companion.chat import ModelReply, ReplyStop
+from live_memory.core.companion.rendering import one_line
 from live_memory.core.companion.talk import Talk
 from live_memory.core.companion.tools import SPECS
 from live_memory.core.errors import (
@@ -32,6 +33,8 @@ _LOOK_FIRST = (
     "or say that it is not in this workspace and what you looked for."
 )
 _CONCLUDE = "Answer now with what you have, without further tool calls. Say what is missing."
+# What is told of a tool that a model calls, whether there is such a one or not.
+_LONGEST_NAME = 40
 # What a cut reply must hold to be worth showing: about two sentences.
 _WORTH_SHOWING = 160
 
@@ -99,7 +102,8 @@ class _Loop:
             reply = await self._next()
             calls = reply.turn.tool_calls
             if calls:
-                await self._progress(f"reading: {', '.join(sorted({c.name for c in calls}))}")
+                names = sorted({one_line(call.name)[:_LONGEST_NAME] for call in calls})
+                await self._progress(f"reading: {', '.join(names[:_STEPS])}")
                 results = await self._tools.run(calls)
                 self.talk = self.talk.heard(reply).saw(results)
             elif self._is_unfounded(reply):

@@ -16,6 +16,7 @@ from live_memory.core.companion.tools import BadCall, ToolRequest, parse
 from live_memory.core.errors import LiveMemoryError
 from live_memory.core.evidence.places import OpenedFile, Place
 from live_memory.core.memory.events import EntryNumber, FileObserved
+from live_memory.core.reading.inert import visible
 from live_memory.core.reading.lookup import (
     ChangedFiles,
     Commit,
@@ -84,7 +85,7 @@ class Toolbox:
     async def _one(self, call: ToolCall) -> ToolResult:
         request = parse(call)
         if isinstance(request, BadCall):
-            return ToolResult(call.id, request.text, is_error=True)
+            return ToolResult(call.id, visible(request.text), is_error=True)
         again = self._past.get((call.name, call.arguments), 0)
         self._past[call.name, call.arguments] = again + 1
         if again:
@@ -95,7 +96,7 @@ class Toolbox:
         try:
             text = await self._tools()[request.name](request)
         except LiveMemoryError as problem:
-            return ToolResult(call.id, str(problem), is_error=True)
+            return ToolResult(call.id, visible(str(problem)), is_error=True)
         limit = min(_ONE_RESULT, _ALL_RESULTS - self.characters)
         if len(text) > limit:
             text = f"{text[:limit]}\n(cut here: {len(text)} characters in all; ask for less)\n"

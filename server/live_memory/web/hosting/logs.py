@@ -27,12 +27,15 @@ class _JsonLines(logging.Formatter):
         }
         if record.exc_info:
             fields["trace"] = self.formatException(record.exc_info)
-        return json.dumps(fields)
+        return json.dumps(fields).replace("\x7f", "\\u007f")
 
 
 def log_to(lines: _Lines, level: str) -> None:
-    """Libraries speak only when something is wrong, unless everything is wanted."""
+    """Libraries speak only when something is wrong: below that, some write what they send.
+
+    That holds whatever their own settings are, such as `OPENAI_LOG=debug` in the environment.
+    """
     handler = logging.StreamHandler(lines)
     handler.setFormatter(_JsonLines())
-    quiet = "error" if level == "error" else "warning"
-    logging.basicConfig(handlers=[handler], level=("debug" if level == "debug" else quiet).upper())
+    handler.setLevel("ERROR" if level == "error" else "WARNING")
+    logging.basicConfig(handlers=[handler], level=handler.level)

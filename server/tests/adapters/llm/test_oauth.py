@@ -187,6 +187,7 @@ async def test_a_refused_refresh_token_is_never_tried_again_until_the_file_chang
         Body(json.dumps({"access_token": "a\r\nx-spy: b"})),
         Body("x" * 100_000),
         Raw([b"x"], "reset"),
+        Status(200, "this is no gzip", {"content-encoding": "gzip"}),
     ],
 )
 async def test_a_renewal_that_fails_is_left_alone_for_a_while_and_then_tried_again(

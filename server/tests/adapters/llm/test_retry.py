@@ -15,12 +15,14 @@ from live_memory.core.errors import (
     ModelLacksTools,
     ModelOverloaded,
     ModelRefused,
+    ModelSilent,
     ModelUnavailable,
     ModelUnreachable,
     PromptTooLong,
 )
 from tests.support.asking_models import ASKED
 
+SILENT = Fails(ModelSilent("empty"))
 BUSY, BROKEN = Fails(ModelOverloaded("busy")), Fails(ModelUnreachable("broken"))
 FINE = Says(("fine",))
 
@@ -80,6 +82,20 @@ async def test_what_asking_again_cannot_help_is_not_repeated(error: ModelUnavail
     inner = Scripted([Fails(error), FINE])
     outcome, elapsed = await _timed(Retrying(inner, pace=_pace()))
     assert (outcome, elapsed, len(inner.requests)) == (error, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("before", "calls"), [([], 2), ([BROKEN], 3), ([BUSY, BUSY, BROKEN], MOST_TRIES)]
+)
+async def test_a_model_that_says_nothing_is_asked_once_more(before: list[Turn], calls: int) -> None:
+    """B12 of security-2; whatever failed before, and whatever fails then."""
+    for then in (SILENT, BROKEN):
+        inner = Scripted([*before, SILENT, then, then, then])
+        outcome, _ = await _timed(Retrying(inner, pace=_pace()))
+        assert isinstance(outcome, ModelUnreachable)
+        assert len(inner.requests) == calls
+    fine = Retrying(Scripted([SILENT, FINE]), pace=_pace())
+    assert isinstance((await _timed(fine))[0], ModelReply)
 
 
 async def test_a_wait_that_was_asked_for_is_kept() -> None:

@@ -15,6 +15,7 @@ from live_memory.core.evidence.question import (
     joined_forms,
     terms_of,
 )
+from live_memory.core.evidence.words import tokens
 
 
 def _weights(question: str) -> dict[str, float]:
@@ -24,6 +25,23 @@ def _weights(question: str) -> dict[str, float]:
 def test_words_of_asking_point_nowhere() -> None:
     assert _weights("What is the mechanism of this, and how does it work?") == {}
     assert _weights("Where is the cookie set?") == {"cooki": 1.0, "set": 1.0}
+
+
+@pytest.mark.parametrize("ending", ["py", "go", "swift"])
+@pytest.mark.parametrize("word", ["a", "is", "one", "where", "Use", "works"])
+def test_a_word_that_calls_a_file_is_no_word_of_asking(word: str, ending: str) -> None:
+    asked = f"{word}.{ending}"
+    called = {*tokens(word), *tokens(ending)} if len(word) > 1 else {*tokens(ending)}
+    for question in (f"What does {asked} do?", f"Explain src/{asked}.", f"Is it in `{asked}`?"):
+        assert called - {"go"} <= _weights(question).keys(), question
+        assert _weights(question)
+
+
+@pytest.mark.parametrize(
+    "text", ["Is it so, e.g. in this? Or not.", "And/or is it this.", "How does it work. Why...so"]
+)
+def test_a_word_at_the_end_of_a_sentence_calls_no_file(text: str) -> None:
+    assert _weights(text) == {}
 
 
 def test_a_repeated_word_counts_one_plus_its_logarithm() -> None:

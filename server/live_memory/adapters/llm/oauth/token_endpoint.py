@@ -59,7 +59,7 @@ class TokenEndpoint:
         }
         try:
             status, text = self._post(form)
-        except httpx2.TransportError as problem:
+        except httpx2.RequestError as problem:
             raise NotRenewed(f"no answer ({type(problem).__name__})") from None
         reply = loose.mapping(loose.parse(text))
         if status in (400, 401, 403) and "invalid_grant" in text:

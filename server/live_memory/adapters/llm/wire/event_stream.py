@@ -78,7 +78,7 @@ class EventReader:
             self._data.append(value)
         elif field == "event":
             self._name = value
-        elif self._body is not None and self._bytes <= _LONGEST_BODY:
+        elif field and self._body is not None and self._bytes <= _LONGEST_BODY:
             self._body.append(line + "\n")
         return None
 

@@ -93,6 +93,9 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             extensions=request.extensions,
         )
         response = await self._inner.handle_async_request(sent)
+        # All speak UTF-8; among the charsets that may be named some codecs decode no text.
+        kind = response.headers.get("content-type", "")
+        response.headers["content-type"] = kind.partition(";")[0]
         if not response.is_success and isinstance(response.stream, httpx2.AsyncByteStream):
             response.stream = _Bounded(response.stream)
         return response

@@ -15,7 +15,7 @@ from live_memory.core.companion.chat import (
     ReplyStop,
     ToolCall,
 )
-from live_memory.core.errors import ModelUnreachable, PromptTooLong
+from live_memory.core.errors import ModelSilent, PromptTooLong
 
 __all__ = ["Said", "judged"]
 
@@ -48,7 +48,7 @@ def judged(draft: Draft, request: ModelRequest, lessons: Lessons) -> Said:
 
     Raises:
         PromptTooLong: the reply says so, or the prompt was silently cut.
-        ModelUnreachable: the reply is empty.
+        ModelSilent: the reply is empty.
     """
     turn, stop = _turn(draft, request)
     usage = draft.usage or _guessed(request, turn)
@@ -56,7 +56,7 @@ def judged(draft: Draft, request: ModelRequest, lessons: Lessons) -> Said:
         raise PromptTooLong("The model says that the prompt is too long.")
     _refuse_silent_cut(usage, request, lessons)
     if not turn.text and not turn.tool_calls and stop in (ReplyStop.END, ReplyStop.CUT):
-        raise ModelUnreachable("The endpoint sent an empty reply.")
+        raise ModelSilent("The endpoint sent an empty reply.")
     if request.reply_schema is not None and stop is ReplyStop.END:
         lessons.enforces_schema = isinstance(loose.parse(turn.text), dict)
     return Said(turn, stop, usage)
