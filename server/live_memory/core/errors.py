@@ -17,6 +17,7 @@ LiveMemoryError
 │     ├─ ModelResting        it failed a moment ago, and is not asked now
 │     ├─ SpendCapped         what may be spent is spent
 │     ├─ ModelRefused        key, quota or name: a person must act
+│     │  ├─ LoginRefused        the login of the moment; another is used at once
 │     │  └─ RequestRefused      this request alone
 │     ├─ ModelLacksTools     this model takes no tools at this endpoint
 │     └─ PromptTooLong       the prompt does not fit; `limit_tokens` where it was told
@@ -35,6 +36,7 @@ __all__ = [
     "Exhausted",
     "InvalidRequest",
     "LiveMemoryError",
+    "LoginRefused",
     "ModelLacksTools",
     "ModelOverloaded",
     "ModelRefused",
@@ -134,6 +136,10 @@ class ModelRefused(ModelUnavailable):
     """The endpoint will not serve us until a person acts; the text names the setting."""
 
     error_class = "auth"
+
+
+class LoginRefused(ModelRefused):
+    """There is no login that may be used now; it is looked for anew at each call."""
 
 
 class RequestRefused(ModelRefused):

@@ -69,6 +69,36 @@ def test_a_refused_login_leaves_evidence_and_a_new_one_is_used_without_a_restart
     assert not [secret for secret in SECRETS for text in seen if secret in text]
 
 
+@pytest.mark.promise("always-something-true")
+@pytest.mark.parametrize("before", [None, "", "run out"])
+def test_who_logs_in_after_a_refusal_is_answered_at_once(
+    tmp_path: Path, before: str | None
+) -> None:
+    """No login, no JSON, and one that has run out and cannot be renewed."""
+    project, client = tmp_path / "project", tmp_path / "client"
+    for folder in (project, client):
+        folder.mkdir()
+    (project / "limits.py").write_text("MAX_RETRIES = 7\n")
+    file = client / ".credentials.json"
+    if before == "run out":
+        write_login(file, OLD, refresh="")
+    elif before is not None:
+        file.write_text(before)
+        file.chmod(0o600)
+    with serving() as endpoint:
+        channel = endpoint.open(Text("`MAX_RETRIES` is 7 (limits.py:1)."), rules=[taking(OTHER)])
+        told = {
+            "LIVE_MEMORY_USE_OAUTH": "on",
+            "LIVE_MEMORY_BASE_URL": channel.base_url,
+            "CLAUDE_CONFIG_DIR": str(client),
+        }
+        with running_server(tmp_path, **told) as server:
+            first = _answer(server, project)
+            write_login(file, OTHER)
+            second = _answer(server, project)
+    assert (first["mode"], second["mode"]) == ("evidence", "companion")
+
+
 def test_nobody_uses_a_login_without_being_told() -> None:
     settings = Settings(provider="anthropic")
     with pytest.raises(InvalidRequest, match="there is no key"):

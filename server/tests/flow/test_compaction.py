@@ -10,7 +10,7 @@ from live_memory.adapters.llm.scripted import Fails, Says, Scripted, Turn
 from live_memory.core.asking.answer import Answer, Mode
 from live_memory.core.companion.chat import Cause, ModelRequest, ModelUsage
 from live_memory.core.companion.prompt import entry_tokens
-from live_memory.core.errors import InvalidRequest, ModelOverloaded
+from live_memory.core.errors import InvalidRequest, ModelOverloaded, ModelUnavailable
 from live_memory.core.memory.events import Compacted, EntryNumber, FileObserved
 from live_memory.core.memory.ledger import Fact, FactId, FactOrigin, Source
 from live_memory.core.signals import CompactionFailed, CompactionFinished
@@ -282,7 +282,8 @@ async def test_the_same_question_over_the_same_bytes_is_answered_without_a_model
 
 async def test_a_degraded_answer_is_never_given_again() -> None:
     house, _ = _house()
-    model = Scripted([Fails(ModelOverloaded("busy")), Says([GOOD])])
+    # The endpoint is not at fault, so the model is asked again at once.
+    model = Scripted([Fails(ModelUnavailable("the model declined to answer")), Says([GOOD])])
     house.model = model
     async with house.hub() as hub:
         first = await _ask(hub, "Where is RETRY_LIMIT set?")

@@ -7,6 +7,7 @@ import pytest
 
 from live_memory.core.errors import (
     LiveMemoryError,
+    LoginRefused,
     ModelLacksTools,
     ModelOverloaded,
     ModelRefused,
@@ -63,6 +64,7 @@ async def test_what_the_endpoint_is_at_fault_for_lets_it_rest(problem: ModelUnav
         PromptTooLong("too long"),
         ModelLacksTools("takes no tools"),
         RequestRefused("not this one"),
+        LoginRefused("the login has ended"),
         SpendCapped("spent"),
         ModelUnavailable("the model declined to answer"),
     ],

@@ -99,7 +99,7 @@ def ending(places: int, support: Support, further: Sequence[RankedUnit], *, room
     missing = [word for word in support.missing if word not in support.unknown]
     if missing:
         said += f" Not in these places: {_listed(missing)}."
-    elif support.is_scattered:
+    elif support.is_scattered and not support.unknown:
         said += " None of them holds all that the question names."
     elif not support.unknown:
         said += " They hold all telling words of the question."

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 import anyio
 
 from live_memory.core.errors import (
+    LoginRefused,
     ModelLacksTools,
     ModelOverloaded,
     ModelRefused,
@@ -69,6 +70,9 @@ class Rest:
         except (PromptTooLong, ModelLacksTools, RequestRefused):
             # The endpoint serves: it is this request that it will not have.
             self.worked()
+            raise
+        except LoginRefused:
+            # Who reads logins leaves this one alone, and takes a new one at once.
             raise
         except (ModelUnreachable, ModelOverloaded, ModelRefused) as problem:
             self.failed(problem, began_at=began_at)

@@ -1,5 +1,7 @@
 """The sentences around the places."""
 
+from dataclasses import replace
+
 from live_memory.core.evidence.outline import outline
 from live_memory.core.evidence.places import OpenedFile, Place, RankedUnit
 from live_memory.core.evidence.support import Standing, Support
@@ -109,8 +111,13 @@ def test_the_end_says_what_the_places_hold() -> None:
     assert ending(2, only_unknown, (), room=PLENTY) == (
         "2 places checked just now. Nowhere here: `Kafka`."
     )
+    # What stands nowhere is in no place either: that is said once.
+    apart = replace(only_unknown, is_scattered=True)
+    assert ending(2, apart, (), room=PLENTY) == ending(2, only_unknown, (), room=PLENTY)
     scattered = Support(Standing.THIN, (), is_scattered=True)
-    assert "all telling words" not in ending(2, scattered, (), room=PLENTY)
+    assert ending(2, scattered, (), room=PLENTY) == (
+        "2 places checked just now. None of them holds all that the question names."
+    )
 
 
 def test_further_places_are_named_as_far_as_there_is_room() -> None:

@@ -24,7 +24,7 @@ from live_memory.adapters.llm.oauth.token_endpoint import (
 )
 from live_memory.adapters.llm.wire import loose
 from live_memory.adapters.llm.wire.complaints import cleaned
-from live_memory.core.errors import ModelRefused
+from live_memory.core.errors import LoginRefused
 
 __all__ = ["ClaudeLogin"]
 
@@ -102,18 +102,18 @@ class ClaudeLogin:
         """The access token that the client has, or ours in its place.
 
         Raises:
-            ModelRefused: the client is logged out, or its login was refused a moment ago.
+            LoginRefused: the client is logged out, or its login was refused a moment ago.
         """
         access = (await to_thread.run_sync(self._now, abandon_on_cancel=True)).access
         if rest := self._resting(access):
-            raise ModelRefused(rest.reason)
+            raise LoginRefused(rest.reason)
         return Credential(access, HeaderStyle.OAUTH)
 
     async def instead_of(self, refused: Credential, status: int, body: str) -> Credential | None:
         """Another access token after a 401; the age of a token is not asked.
 
         Raises:
-            ModelRefused: there is none, or such tokens are not for other programs.
+            LoginRefused: there is none, or such tokens are not for other programs.
         """
         is_not_for_us = status in (400, 401, 403) and _NOT_FOR_US.search(body)
         if is_not_for_us or status == 403:
@@ -121,7 +121,7 @@ class ClaudeLogin:
             said = loose.string(loose.mapping_in(loose.parse(body), "error").get("message")) or body
             reason = f"Claude Code's login {what}; {_OTHERWISE}: {cleaned(said, self._seen)}"
             self._leave_alone(refused.secret, _REST_S, reason)
-            raise ModelRefused(reason)
+            raise LoginRefused(reason)
         if status != 401:
             return None
         access = await to_thread.run_sync(
@@ -152,7 +152,7 @@ class ClaudeLogin:
             if login.access != refused:
                 return login.access
             if rest := self._resting(refused):
-                raise ModelRefused(rest.reason)
+                raise LoginRefused(rest.reason)
             self._check_renewable(login)
             login = self._after_the_client(refused)
             return login.access if login.access != refused else self._renew(login.access)
@@ -199,10 +199,10 @@ class ClaudeLogin:
         self._renewed = _Renewed(replaced, fresh, self._monotonic())
         return fresh.access
 
-    def _given_up(self, access: str, why: str, *, rest_s: float = _REST_S) -> ModelRefused:
+    def _given_up(self, access: str, why: str, *, rest_s: float = _REST_S) -> LoginRefused:
         reason = f"Claude Code's login has ended and was not renewed ({why}): {INSTEAD}"
         self._leave_alone(access, rest_s, reason)
-        return ModelRefused(reason)
+        return LoginRefused(reason)
 
     def _leave_alone(self, access: str, rest_s: float, reason: str) -> None:
         self._rest = _Rest(access, self._monotonic() + rest_s, reason)

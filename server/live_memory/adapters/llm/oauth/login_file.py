@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from live_memory.adapters.llm.wire import loose
-from live_memory.core.errors import ModelRefused
+from live_memory.core.errors import LoginRefused
 
 __all__ = ["INSTEAD", "Login", "LoginUnreadable", "as_token", "login_file", "read_login"]
 
@@ -32,7 +32,7 @@ class Login:
     refresh: str | None = field(repr=False)
 
 
-class LoginUnreadable(ModelRefused):
+class LoginUnreadable(LoginRefused):
     """The file is no JSON, as while somebody writes it."""
 
 
@@ -47,7 +47,7 @@ def read_login(file: Path) -> Login:
 
     Raises:
         LoginUnreadable: the file is no JSON; it may be in a moment.
-        ModelRefused: there is no login, or the file is not one that only its owner can write.
+        LoginRefused: there is no login, or the file is not one that only its owner can write.
     """
     value = loose.parse(_text_of(file))
     if value is None:
@@ -55,7 +55,7 @@ def read_login(file: Path) -> Login:
     login = loose.mapping_in(value, "claudeAiOauth")
     access = as_token(login.get("accessToken"))
     if access is None:
-        raise ModelRefused(f"Claude Code is logged out, says '{file}': {INSTEAD}")
+        raise LoginRefused(f"Claude Code is logged out, says '{file}': {INSTEAD}")
     return Login(access, as_token(login.get("refreshToken")))
 
 
@@ -68,28 +68,28 @@ def as_token(value: object) -> str | None:
 
 def _text_of(file: Path) -> str:
     if not file.is_absolute():
-        raise ModelRefused("CLAUDE_CONFIG_DIR or HOME is no absolute path: no login is looked for")
+        raise LoginRefused("CLAUDE_CONFIG_DIR or HOME is no absolute path: no login is looked for")
     try:
         descriptor = os.open(file, _FLAGS)
     except FileNotFoundError:
-        raise ModelRefused(
+        raise LoginRefused(
             f"Claude Code has no login in '{file}' (on macOS it is in the keychain, where "
             f"'provider' claude-cli can use it): {INSTEAD}"
         ) from None
     except OSError as problem:
-        raise ModelRefused(f"'{file}' cannot be opened ({problem.strerror}): {INSTEAD}") from None
+        raise LoginRefused(f"'{file}' cannot be opened ({problem.strerror}): {INSTEAD}") from None
     try:
         state = os.fstat(descriptor)
         if not stat.S_ISREG(state.st_mode):
-            raise ModelRefused(f"'{file}' is not a regular file: {INSTEAD}")
+            raise LoginRefused(f"'{file}' is not a regular file: {INSTEAD}")
         if state.st_uid != os.geteuid() or state.st_mode & _WRITABLE_BY_OTHERS:
-            raise ModelRefused(f"'{file}' is not yours, or others can write it: `chmod 600` it")
+            raise LoginRefused(f"'{file}' is not yours, or others can write it: `chmod 600` it")
         with os.fdopen(descriptor, "rb", closefd=False) as opened:
             data = opened.read(_LONGEST + 1)
     except OSError as problem:
-        raise ModelRefused(f"'{file}' cannot be read ({problem.strerror}): {INSTEAD}") from None
+        raise LoginRefused(f"'{file}' cannot be read ({problem.strerror}): {INSTEAD}") from None
     finally:
         os.close(descriptor)
     if len(data) > _LONGEST:
-        raise ModelRefused(f"'{file}' is larger than any login: {INSTEAD}")
+        raise LoginRefused(f"'{file}' is larger than any login: {INSTEAD}")
     return data.decode("utf-8", "replace")
