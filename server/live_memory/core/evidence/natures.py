@@ -62,6 +62,13 @@ _EXAMPLE = _path(
     r"(?:^|/)_?(?:examples?|samples?|demos?|docs?_src|snippets?|bench(?:mark)?s?|playground)(?:/|$)"
     r"|[._-](?:example|sample|bench)s?\.\w+$"
 )
+# Where a program's own source is, and folders that stand beside it elsewhere: below it they are a
+# part of it (`src/benchmark/`, `com/example/`), unless they are a set of sources
+# (`src/spec/java/`). Those in the plural hold examples there too.
+_SOURCE = _path(r"(?:^|/)(?:src|sources|lib|pkg|internal|cmd|app)/")
+_INNER = _path(
+    r"(?<=/)(?:example|sample|demo|bench|benchmark|spec|build)/(?!(?:java|kotlin|groovy|scala)/)"
+)
 # A program among the documents is what they show, or what they are made with.
 _DOCUMENTED = _path(r"^(?:docs?|documentation)/")
 _CHANGELOG = _path(
@@ -115,7 +122,7 @@ _FAMILIES = {
 @lru_cache(32_768)
 def nature_of(path: RelPath) -> Nature:
     """What a file is; a test in a vendored folder is vendored."""
-    name = path.text
+    name = _from_outside(path)
     if _TRANSLATED.search(name):
         return Nature.TRANSLATED
     if _VENDORED.search(name):
@@ -139,7 +146,7 @@ def nature_of(path: RelPath) -> Nature:
 
 def is_test(path: RelPath) -> bool:
     """Whether a path is that of a test."""
-    *folders, name = path.text.lower().split("/")
+    *folders, name = _from_outside(path).lower().split("/")
     stem = name.partition(".")[0]
     return (
         any(not _TEST_FOLDERS.isdisjoint(_FOLDER_WORDS(folder)) for folder in folders)
@@ -151,6 +158,16 @@ def is_test(path: RelPath) -> bool:
         or name.endswith(".feature")
         or _GHERKIN.search(path.text) is not None
     )
+
+
+def _from_outside(path: RelPath) -> str:
+    """The path of a program without the folders that say nothing below its source."""
+    name = path.text
+    source = _SOURCE.search(name) if is_code(path) else None
+    if source is None:
+        return name
+    # The slash that ends the source folder stands before the first folder below it.
+    return name[: source.end() - 1] + _INNER.sub("", name[source.end() - 1 :])
 
 
 def is_guide(path: RelPath) -> bool:

@@ -43,6 +43,35 @@ def test_what_a_file_is_shows_in_its_path(nature: Nature, names: str) -> None:
     assert found == dict.fromkeys(names.split(), nature)
 
 
+def test_a_folder_below_the_source_of_a_program_is_a_part_of_it() -> None:
+    names = (
+        "src/benchmark/executor.rs src/main/java/com/example/demo/Cart.java lib/sample/rate.rb "
+        "pkg/spec/parse.go internal/bench/run.go cmd/demo/main.go packages/a/src/build/plan.ts "
+        "crates/core/src/example/a.rs Sources/Shop/Sample/Rate.swift src/spec/mod.rs"
+    )
+    found = {name: nature_of(RelPath(name)) for name in names.split()}
+    assert found == dict.fromkeys(names.split(), Nature.CODE)
+    assert not any(is_test(RelPath(name)) for name in names.split())
+
+
+@pytest.mark.parametrize(
+    ("nature", "names"),
+    [
+        (Nature.TEST, "src/test/java/com/example/ATest.java src/shop/tests/a.py src/a/test/b.ts"),
+        (Nature.TEST, "src/spec/groovy/CartFacts.groovy spec/lib/cart.rb src/a/spec/b.spec.ts"),
+        (Nature.TEST, "test/src/bench/a.rs lib/__tests__/a.js src/demo/cart_test.go"),
+        (Nature.EXAMPLE, "examples/shop/src/main.rs src/sample/java/A.java example/lib/main.dart"),
+        (Nature.EXAMPLE, "src/Samples/Web/Program.cs bench/a.rb benchmark/src/run.js demo/a.py"),
+        (Nature.BUILD, "build/plan.ts src/Makefile"),
+    ],
+)
+def test_what_stands_beside_the_source_or_is_a_set_of_sources_is_no_part(
+    nature: Nature, names: str
+) -> None:
+    found = {name: nature_of(RelPath(name)) for name in names.split()}
+    assert found == dict.fromkeys(names.split(), nature)
+
+
 @pytest.mark.parametrize(
     "path",
     [
