@@ -85,6 +85,7 @@ async def answer_from_evidence(
             shown,
             about,
             evidence,
+            uses=found.uses,
             most=room + _SENTENCES,
         )
         if is_there
@@ -163,11 +164,19 @@ def _around(place: Place, file: OpenedFile) -> Excerpt:
 
 
 def _packet(
-    said: str, shown: Sequence[Excerpt], about: Support, evidence: Evidence, *, most: int
+    said: str,
+    shown: Sequence[Excerpt],
+    about: Support,
+    evidence: Evidence,
+    *,
+    uses: Sequence[Place],
+    most: int,
 ) -> Composed:
     places = list(chain.from_iterable(each.places for each in shown))
     further = _further(evidence, places)
-    text = f"{said}\n\n{ending(len(places), about, further, room=most - len(said))}"
+    unshown = [use for use in uses if not any(each.shows(use) for each in shown)]
+    end = ending(len(places), about, further, unshown, room=most - len(said))
+    text = f"{said}\n\n{end}"
     cited = _cited(_by_file([*places, *(unit.place for unit in further)], evidence))
     is_whole = about.standing is Standing.ENOUGH
     grounding = Grounding.VERIFIED if is_whole else Grounding.PARTIAL

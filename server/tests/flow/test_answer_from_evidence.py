@@ -210,6 +210,21 @@ async def test_what_nothing_calls_is_said_to_have_no_caller() -> None:
     assert _cited(answer) == ["src/app.py:4-8"]
 
 
+async def test_uses_that_are_counted_and_not_shown_are_named_where_there_is_room() -> None:
+    """Those of tests and of examples, and those that no excerpt has room for."""
+    demos = {f"examples/{n}.py": "def demo():\n    finalize(1)\n" for n in "ab"}
+    tests = {f"tests/test_{n}.py": "def test_it():\n    finalize(1)\n" for n in "ab"}
+    caller = {"src/one.py": "def one():\n    return finalize(1)\n"}
+    answer = await answered("What calls finalize?", WORLD | caller | demos | tests)
+    assert answer.text.startswith("`finalize` is used on 3 lines of code and 2 of tests.")
+    named = next(row for row in answer.text.splitlines() if row.startswith("Also used: "))
+    assert named == (
+        "Also used: examples/a.py:2; examples/b.py:2; tests/test_a.py:2; tests/test_b.py:2"
+    )
+    tight = await answered("What calls finalize?", WORLD | caller | demos | tests, tokens=256)
+    assert len(tight.text) <= room_of(256)
+
+
 async def test_many_callers_are_counted_and_shown_as_far_as_there_is_room() -> None:
     calls = {f"src/use{n:02}.py": f"def use_{n}():\n    finalize(1)\n" for n in range(50)}
     answer = await answered("What calls finalize?", WORLD | calls)

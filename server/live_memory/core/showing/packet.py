@@ -67,6 +67,11 @@ class Excerpt:
         rows = self.rows
         return sum(row in said for row in rows) >= _REPEATED * len(rows)
 
+    def shows(self, place: Place) -> bool:
+        """Whether all lines of a place are among its own."""
+        same = place.path == self.file.path
+        return same and any(a <= place.start and place.end <= b for a, b in self.spans)
+
     def is_near(self, other: "Excerpt") -> bool:
         """Whether no more than a few lines lie between them."""
         if self.file.path != other.file.path:

@@ -1,8 +1,9 @@
 """The sentences around the places: what leads, what is not there, what was covered."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from live_memory.core.asking.answer import Citation, Grounding
 from live_memory.core.evidence.docs import doc_of, first_sentence
@@ -88,9 +89,16 @@ def nothing_found(support: Support, near: Sequence[RankedUnit]) -> str:
     return "\n".join(rows)
 
 
-def ending(places: int, support: Support, further: Sequence[RankedUnit], *, room: int) -> str:
-    """How many places were checked, what of the question they hold, and what they do not; others
-    are named as far as there is room.
+def ending(
+    places: int,
+    support: Support,
+    further: Sequence[RankedUnit],
+    uses: Sequence[Place] = (),
+    *,
+    room: int,
+) -> str:
+    """How many places were checked, what of the question they hold, and what they do not; `uses`
+    that are counted and not shown, and then others, are named as far as there is room.
     """
     count = "1 place" if places == 1 else f"{places} places"
     said = f"{count} checked just now."
@@ -103,11 +111,22 @@ def ending(places: int, support: Support, further: Sequence[RankedUnit], *, room
         said += " None of them holds all that the question names."
     elif not support.unknown:
         said += " They hold all telling words of the question."
+    used = _row("Also used", [*map(str, uses)], room - len(said))
     seen = [f"{unit.place.path}:{unit.place.start}{_owner(unit)}" for unit in further]
-    seen = seen[:_MOST_FURTHER]
-    while seen and len(row := f"See also: {'; '.join(seen)}\n") > room - len(said):
-        seen.pop()
-    return f"{row}{said}" if seen else said
+    also = _row("See also", seen[:_MOST_FURTHER], room - len(said) - len(used))
+    return f"{used}{also}{said}"
+
+
+def _row(head: str, named: Sequence[str], room: int) -> str:
+    """A line of names, as many as there is room for."""
+    room -= len(head) + len(": \n") - len("; ")
+    fit = [name for name, end in zip(named, _ends(named), strict=True) if end <= room]
+    return f"{head}: {'; '.join(fit)}\n" if fit else ""
+
+
+def _ends(named: Sequence[str]) -> Iterator[int]:
+    """How many characters the names take, up to each."""
+    return accumulate(len(name) + len("; ") for name in named)
 
 
 def _among(step: Step) -> str:

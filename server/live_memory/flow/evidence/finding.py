@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from live_memory.core.evidence.asks import asks_of
 from live_memory.core.evidence.flags import flags_first
 from live_memory.core.evidence.natures import Nature, is_guide, nature_of
-from live_memory.core.evidence.places import Definition, Evidence
+from live_memory.core.evidence.places import Definition, Evidence, Place
 from live_memory.core.evidence.question import (
     asked_for_a_way,
     asked_for_uses,
@@ -31,13 +31,14 @@ _MOST_TOLD = 2
 @dataclass(frozen=True, slots=True)
 class Found:
     """What an answer is made of: its first sentence, the places to show, and what ranks beside
-    them, for whom there is room for more.
+    them, for whom there is room for more; `uses` are the lines that the first sentence counts.
     """
 
     lead: str
     excerpts: Sequence[Excerpt]
     is_settled: bool = False
     further: Sequence[Excerpt] = ()
+    uses: Sequence[Place] = ()
 
 
 async def found_for(question: str, evidence: Evidence, desk: Desk, *, room: int) -> Found:
@@ -58,7 +59,9 @@ async def found_for(question: str, evidence: Evidence, desk: Desk, *, room: int)
             is_asked, base = name == asked, base_name(name)
             used = await users_of(base, defined, evidence, desk, room=room, is_asked=is_asked)
             if used is not None:
-                return Found(*used, is_settled=True, further=_excerpts(evidence))
+                lead, shown, uses = used
+                rest = _excerpts(evidence)
+                return Found(lead, shown, is_settled=True, further=rest, uses=uses)
     if asks_of(question).is_on_flags:
         evidence = flags_first(question, evidence)
     excerpts = _excerpts(await with_called(evidence, desk))

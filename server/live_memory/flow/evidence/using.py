@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from live_memory.core.evidence.places import Definition, Evidence
+from live_memory.core.evidence.places import Definition, Evidence, Place
 from live_memory.core.evidence.uses import Use, in_reading_order, is_definition_of, uses_of
 from live_memory.core.evidence.words import base_name, unique
 from live_memory.core.showing.callers import WRAPPER, callers, in_order
@@ -28,8 +28,10 @@ async def users_of(
     *,
     room: int,
     is_asked: bool,
-) -> tuple[str, Sequence[Excerpt]] | None:
-    """Who uses a name, if it is used or that is asked; wrappers are followed as well."""
+) -> tuple[str, Sequence[Excerpt], Sequence[Place]] | None:
+    """What leads, whom to show and every line that is counted, if a name is used or that is asked;
+    callers of wrappers are shown as well.
+    """
     uses, unopened = await _uses_of(name, defined, evidence, desk)
     there = _there(defined, evidence)
     if not there or not (uses or is_asked):
@@ -55,7 +57,8 @@ async def users_of(
         if left <= 0:
             break
     lead = uses_lead(name, uses, unopened=unopened, definitions=len(there))
-    return lead, excerpts
+    counted = [use.place for use in uses if not use.is_import] or [use.place for use in uses]
+    return lead, excerpts, counted
 
 
 async def _uses_of(
