@@ -44,6 +44,7 @@ from live_memory.core.values import RelPath
 from live_memory.flow.evidence.beyond import look_beyond
 from live_memory.flow.evidence.desk import Desk
 from live_memory.flow.evidence.finding import found_for
+from live_memory.flow.evidence.naming import nearest_names, unspelled
 
 __all__ = ["answer_from_evidence", "head_start"]
 
@@ -75,7 +76,7 @@ async def answer_from_evidence(
     found = await found_for(question.text, evidence, desk, room=room)
     shown = filled(found.excerpts, room)
     texts = [rendered(each) for each in shown]
-    about = _support(question, terms, evidence, texts, is_settled=found.is_settled)
+    about = await _support(question, terms, evidence, texts, desk, is_settled=found.is_settled)
     beyond = await look_beyond(terms, about, evidence, desk=desk)
     about = beyond.left_of(about)
     is_there = shown and about.standing is not Standing.NONE
@@ -137,7 +138,7 @@ async def head_start(
     rest = sorted([*after, *found.further], key=lambda each: each.file.path not in known_files)
     shown = filled([*best, *known_excerpts, *rest], room - len(lead))
     texts = [rendered(each) for each in shown]
-    about = _support(question, terms, evidence, texts, is_settled=found.is_settled)
+    about = await _support(question, terms, evidence, texts, desk, is_settled=found.is_settled)
     beyond = await look_beyond(terms, about, evidence, desk=desk)
     about = beyond.left_of(about)
     if about.standing is Standing.NONE or not shown:
@@ -148,12 +149,20 @@ async def head_start(
     return told(Composed("\n\n".join(parts), (), Grounding.PARTIAL), about, beyond).text
 
 
-def _support(
-    question: Question, terms: Terms, evidence: Evidence, texts: Sequence[str], *, is_settled: bool
+async def _support(
+    question: Question,
+    terms: Terms,
+    evidence: Evidence,
+    texts: Sequence[str],
+    desk: Desk,
+    *,
+    is_settled: bool,
 ) -> Support:
     """How far the question is answered by the places that these texts show."""
     held = [held_by(text) for text in texts]
-    about = support(question.text, terms, evidence.candidates.worth, held)
+    named = await unspelled(terms, evidence, desk)
+    about = support(question.text, terms, evidence.candidates.worth, held, unspelled=named)
+    about = replace(about, nearest=nearest_names(about.unknown, evidence))
     if is_settled and texts:
         return replace(about, standing=Standing.ENOUGH, missing=(), lacking=(), is_vague=False)
     return about

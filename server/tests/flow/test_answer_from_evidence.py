@@ -225,6 +225,36 @@ async def test_uses_that_are_counted_and_not_shown_are_named_where_there_is_room
     assert len(tight.text) <= room_of(256)
 
 
+@pytest.mark.parametrize(
+    ("here", "asked"),
+    [
+        ("requestWithRouter", "requestWithRoute"),
+        ("load_setting", "load_settinger"),
+        ("OrderValidation", "OrderValidator"),
+    ],
+)
+async def test_a_name_that_is_here_only_in_its_stem_is_denied_and_its_nearest_named(
+    here: str, asked: str
+) -> None:
+    world = WORLD | {"src/x.py": f"def {here}(a):\n    return a\n\n\ndef go():\n    {here}(1)\n"}
+    for question in (f"Who calls {asked}?", f"Where is {asked} defined?"):
+        answer = await answered(question, world)
+        near = f"Not found in this workspace: `{asked}` (nearest: `{here}` at src/x.py:1)."
+        assert answer.text.splitlines()[0] == near, answer.text
+        assert answer.grounding is Grounding.UNGROUNDED
+    both = await answered(f"Who calls {asked} and who calls zorpifyAll?", world)
+    assert f"`{asked}` (nearest: `{here}` at src/x.py:1), `zorpifyAll`" in both.text
+    assert (await answered(f"Who calls {here}?", world)).grounding is Grounding.VERIFIED
+
+
+async def test_a_name_is_here_in_any_case_in_the_plural_and_joined_by_hyphens() -> None:
+    world = WORLD | {"app.toml": "max-size = 3\n", "src/y.py": "SEND_ALL = 1\n"}
+    for name in ("CookieSessions", "max_size", "send_all", "sessions.cookie_lifetime"):
+        answer = await answered(f"Where is {name} defined?", world)
+        assert answer.grounding is not Grounding.UNGROUNDED, name
+        assert "Nowhere" not in answer.text
+
+
 async def test_many_callers_are_counted_and_shown_as_far_as_there_is_room() -> None:
     calls = {f"src/use{n:02}.py": f"def use_{n}():\n    finalize(1)\n" for n in range(50)}
     answer = await answered("What calls finalize?", WORLD | calls)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from live_memory.core.absence.spelling import is_name, is_spelled
 from live_memory.core.evidence.words import base_name, tokens, tokens_of_word, unique
 from live_memory.core.values import RelPath
 
@@ -45,11 +46,16 @@ class Sought:
             while start and (line[start - 1].isalnum() or line[start - 1] == "_"):
                 start -= 1
             whole = _WORD.match(line, start)
-            if whole and whole.end() >= end and self.word in tokens_of_word(whole.group()):
+            if whole and whole.end() >= end and self._is(whole.group()):
                 return found.start()
             # A word that has it often is looked at once.
             found = begins.search(line, max(end, whole.end() if whole else 0))
         return None
+
+    def _is(self, written: str) -> bool:
+        """Whether a word holds the name; one that is written as code's is spelled so."""
+        is_spelled_so = not is_name(self.name) or is_spelled(self.name, [written])
+        return self.word in tokens_of_word(written) and is_spelled_so
 
     def is_named_by(self, path: RelPath) -> bool:
         """Whether a file or folder is called so, in any case."""

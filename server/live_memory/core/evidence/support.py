@@ -2,8 +2,8 @@
 each file ranked.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
 from types import MappingProxyType
@@ -11,9 +11,16 @@ from types import MappingProxyType
 from live_memory.core.asking.answer import Citation, Why
 from live_memory.core.evidence.asks import Kind
 from live_memory.core.evidence.places import Evidence, RankedFile, Terms
-from live_memory.core.evidence.question import joined_forms
+from live_memory.core.evidence.question import asked_for_uses, joined_forms
 from live_memory.core.evidence.ranking import factors, leaning_of
-from live_memory.core.evidence.words import base_name, tokens, unique, vocabulary, words_of
+from live_memory.core.evidence.words import (
+    base_name,
+    is_compound,
+    tokens,
+    unique,
+    vocabulary,
+    words_of,
+)
 from live_memory.core.values import RelPath
 
 __all__ = ["Standing", "Support", "explain", "held_by", "support"]
@@ -74,7 +81,8 @@ class Support:
     `unknown` are names that stand nowhere here, `missing` telling words that the places do not
     hold, `sought` all that was looked for. It `is_scattered` where one thing is asked for and no
     one place holds it; `lacking` are the telling words of it that the best place does not hold. It
-    `is_vague` where a reason is asked for by one word.
+    `is_vague` where a reason is asked for by one word. `nearest` says, for unknown names, which is
+    much like it and where.
     """
 
     standing: Standing
@@ -84,12 +92,21 @@ class Support:
     is_scattered: bool = False
     is_vague: bool = False
     lacking: tuple[str, ...] = ()
+    nearest: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
 
 def support(
-    question: str, terms: Terms, worth: Mapping[str, float], held: Sequence[frozenset[str]]
+    question: str,
+    terms: Terms,
+    worth: Mapping[str, float],
+    held: Sequence[frozenset[str]],
+    *,
+    unspelled: Collection[str] = (),
 ) -> Support:
-    """Compare what was asked with the words that each place holds, the best one first."""
+    """Compare what was asked with the words that each place holds, the best one first.
+
+    Names that are `unspelled` stand nowhere as they are written, though their stems do.
+    """
     weights = _weights(question, terms, worth)
     everything = sum(weights.values()) or 1.0
     everywhere = frozenset().union(*held)
@@ -102,8 +119,16 @@ def support(
     written_as_names = _written_as_names(words, terms)
     names = unique((*written_as_names, *(_things(words) if is_short else ())))
     absent = {word for word, _ in terms.weights if word not in worth}
-    unknown = [name for name in names if absent & set(tokens(base_name(name))[:1])]
+    unknown = [
+        name for name in names if name in unspelled or absent & set(tokens(base_name(name))[:1])
+    ]
     hollow = {part for name in unknown for part in _hollow(name, worth)}
+    # Who asks for one name, or who uses it, asks for nothing that its parts hold.
+    asked = asked_for_uses(question)
+    for name in unknown:
+        is_asked = asked in unspelled or (is_short and name in unspelled)
+        if is_asked and is_compound(base_name(name)):
+            hollow.update(tokens(base_name(name)))
     held_first = (held[0] if held else frozenset()) - hollow
     lead = sum(value for word, value in weights.items() if word in held_first) / everything
     missing = [w for w, own in written if own and own <= telling and not own & everywhere]

@@ -79,7 +79,7 @@ def way_lead(way: Sequence[Step]) -> str:
 
 def nothing_found(support: Support, near: Sequence[RankedUnit]) -> str:
     """That it is not here, what stands nowhere, and what comes nearest."""
-    what = f": {_listed(support.unknown)}" if support.unknown else ""
+    what = f": {_denied(support)}" if support.unknown else ""
     rows = [f"Not found in this workspace{what}."]
     if near:
         named = "; ".join(f"{unit.place}{_owner(unit)}" for unit in near[:_NEAREST])
@@ -103,7 +103,7 @@ def ending(
     count = "1 place" if places == 1 else f"{places} places"
     said = f"{count} checked just now."
     if support.unknown:
-        said += f" Nowhere here: {_listed(support.unknown)}."
+        said += f" Nowhere here: {_denied(support)}."
     missing = [word for word in support.missing if word not in support.unknown]
     if missing:
         said += f" Not in these places: {_listed(missing)}."
@@ -140,6 +140,13 @@ def _lines(count: int) -> str:
 
 def _listed(words: Sequence[str]) -> str:
     return ", ".join(f"`{word}`" for word in words[:_MOST_WORDS])
+
+
+def _denied(support: Support) -> str:
+    """The unknown names, each with what is called much like it."""
+    names = support.unknown[:_MOST_WORDS]
+    near = support.nearest
+    return ", ".join(f"`{n}`" + (f" (nearest: {near[n]})" if n in near else "") for n in names)
 
 
 def _owner(unit: RankedUnit) -> str:
