@@ -255,6 +255,22 @@ async def test_a_name_is_here_in_any_case_in_the_plural_and_joined_by_hyphens() 
         assert "Nowhere" not in answer.text
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Where is save_session implemented and tested?",
+        "Where is save_session tested, and where is it defined?",
+        "Show the code and the tests of save_session",
+    ],
+)
+async def test_who_asks_for_a_thing_and_its_tests_is_shown_the_thing_first(question: str) -> None:
+    tests = "\n".join(f"def test_save_session_{n}():\n    save_session({n})\n" for n in range(9))
+    answer = await answered(question, WORLD | {"tests/test_save_session.py": tests})
+    shown = [path for path, _ in _excerpts(answer)]
+    assert shown[0] == "src/sessions.py"
+    assert any(path.startswith("tests/") for path in shown)
+
+
 async def test_many_callers_are_counted_and_shown_as_far_as_there_is_room() -> None:
     calls = {f"src/use{n:02}.py": f"def use_{n}():\n    finalize(1)\n" for n in range(50)}
     answer = await answered("What calls finalize?", WORLD | calls)

@@ -17,10 +17,14 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Asks:
-    """The kind of a question; what files it is on; whether it asks if there is such a thing."""
+    """The kind of a question; what files it is on; whether it asks if there is such a thing.
+
+    It `is_on_tested` where it asks for tests and for what they test.
+    """
 
     kind: Kind = Kind.PLACES
     is_on_tests: bool = False
+    is_on_tested: bool = False
     is_on_examples: bool = False
     is_on_history: bool = False
     is_on_build: bool = False
@@ -44,6 +48,15 @@ _HISTORY = _says(
 )
 _TESTS = _says(
     r"\b(?:tests?|testing|tested|unittest|pytest|fixtures?|mock\w*|parametrize|specs?)\b"
+)
+# Who joins one of these to a test asks for both.
+_PROGRAM = (
+    r"(?:implement\w*|defin(?:ed?|itions?)|declar\w+|written|source|code|handled|lives?|done)"
+)
+_TEST = r"(?:tests?|tested|specs?|covered)"
+_JOINED = r"(?:\s*,)?\s+(?:and|&|as well as|plus|or)\s+"
+_TESTED = _says(
+    rf"\b{_PROGRAM}{_JOINED}(?:\w+\s+){{0,3}}{_TEST}\b|\b{_TEST}{_JOINED}(?:\w+\s+){{0,3}}{_PROGRAM}\b"
 )
 _EXAMPLES = _says(r"\b(?:examples?|samples?|demos?)\b")
 _BUILD = _says(
@@ -109,6 +122,7 @@ def asks_of(question: str) -> Asks:
     return Asks(
         kind=Kind.PROJECT if is_on_project else kind,
         is_on_tests=_TESTS.search(question) is not None,
+        is_on_tested=_TESTED.search(question) is not None,
         is_on_examples=_EXAMPLES.search(question) is not None,
         is_on_history=_HISTORY.search(question) is not None,
         is_on_build=_BUILD.search(question) is not None,

@@ -1,19 +1,19 @@
 """What to show for a question: chosen by what it asks for."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from live_memory.core.evidence.asks import asks_of
 from live_memory.core.evidence.flags import flags_first
 from live_memory.core.evidence.natures import Nature, is_guide, nature_of
-from live_memory.core.evidence.places import Definition, Evidence, Place
+from live_memory.core.evidence.places import Definition, Evidence, Place, RankedUnit
 from live_memory.core.evidence.question import (
     asked_for_a_way,
     asked_for_uses,
     asked_of_impact,
 )
 from live_memory.core.evidence.units import LONGEST_WHOLE
-from live_memory.core.evidence.words import base_name, unique
+from live_memory.core.evidence.words import base_name, identifiers, unique
 from live_memory.core.showing.packet import Excerpt, excerpt
 from live_memory.core.showing.saying import leading, way_lead
 from live_memory.core.values import RelPath
@@ -64,6 +64,8 @@ async def found_for(question: str, evidence: Evidence, desk: Desk, *, room: int)
                 return Found(lead, shown, is_settled=True, further=rest, uses=uses)
     if asks_of(question).is_on_flags:
         evidence = flags_first(question, evidence)
+    if asks_of(question).is_on_tested:
+        evidence = _tested_first(question, evidence)
     excerpts = _excerpts(await with_called(evidence, desk))
     if asks_of(question).is_on_what_it_is and (said := await _said_of_itself(desk)):
         lead = f"What it says of itself: {said[0].file.path}."
@@ -87,6 +89,21 @@ async def _said_of_itself(desk: Desk) -> list[Excerpt]:
 
 def _is_no_readme(path: RelPath) -> bool:
     return not path.name.lower().startswith("readme")
+
+
+def _tested_first(question: str, evidence: Evidence) -> Evidence:
+    """The definition that is asked for leads before its tests, or else what ranks of programs."""
+    said = {word.lower() for word in identifiers(question)}
+
+    def is_below(unit: RankedUnit) -> tuple[bool, bool]:
+        is_beside = nature_of(unit.place.path) is not Nature.CODE
+        named = unit.definition and base_name(unit.definition.name).lower() in said
+        return is_beside, not named
+
+    best = min(evidence.candidates.units, key=is_below, default=None)
+    rest = [unit for unit in evidence.candidates.units if unit is not best]
+    units = (best, *rest) if best else ()
+    return replace(evidence, candidates=replace(evidence.candidates, units=units))
 
 
 def _excerpts(evidence: Evidence) -> list[Excerpt]:
