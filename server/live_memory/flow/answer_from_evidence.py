@@ -26,9 +26,6 @@ from live_memory.core.evidence.places import (
     RankedUnit,
     Terms,
 )
-from live_memory.core.evidence.question import (
-    terms_of,
-)
 from live_memory.core.evidence.support import Standing, Support, explain, held_by, support
 from live_memory.core.evidence.words import unique
 from live_memory.core.memory.events import QuestionAnswered
@@ -44,7 +41,7 @@ from live_memory.core.values import RelPath
 from live_memory.flow.evidence.beyond import look_beyond
 from live_memory.flow.evidence.desk import Desk
 from live_memory.flow.evidence.finding import found_for
-from live_memory.flow.evidence.naming import nearest_names, unspelled
+from live_memory.flow.evidence.naming import exact_first, nearest_names, terms_here, unspelled
 
 __all__ = ["answer_from_evidence", "head_start"]
 
@@ -70,8 +67,9 @@ async def answer_from_evidence(
 
     The caller has brought the index up to date; a file that changed since is indexed again here.
     """
-    terms = replace(terms_of(question.text), edited=edited)
+    terms = replace(await terms_here(question.text, desk), edited=edited)
     evidence = await desk.look_up(terms, limit=_MOST_FILES)
+    evidence = await exact_first(terms, evidence, desk)
     room = room_of(question.budget.answer_tokens) - _SENTENCES
     found = await found_for(question.text, evidence, desk, room=room)
     shown = filled(found.excerpts, room)
@@ -120,8 +118,9 @@ async def head_start(
     What `past` answers to like questions cite comes early, where those bytes are still there, and
     then what the agent `viewed` of the files that rank.
     """
-    terms = terms_of(question.text)
+    terms = await terms_here(question.text, desk)
     evidence = await desk.look_up(terms, limit=_MOST_FILES)
+    evidence = await exact_first(terms, evidence, desk)
     room = room_of(budget_tokens)
     found = await found_for(question.text, evidence, desk, room=room)
     # The lead may quote what an author says, which is data.
@@ -210,7 +209,8 @@ def _best_of_each(evidence: Evidence) -> list[RankedUnit]:
     for unit in evidence.units:
         best.setdefault(unit.place.path, unit)
     order = {file.path: at for at, file in enumerate(evidence.best)}
-    return sorted(best.values(), key=lambda unit: order[unit.place.path])
+    # A file that did not rank is there for a name that it holds exactly.
+    return sorted(best.values(), key=lambda unit: order.get(unit.place.path, -1))
 
 
 def _by_file(places: Sequence[Place], evidence: Evidence) -> list[Place]:

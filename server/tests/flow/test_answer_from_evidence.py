@@ -271,6 +271,36 @@ async def test_who_asks_for_a_thing_and_its_tests_is_shown_the_thing_first(quest
     assert any(path.startswith("tests/") for path in shown)
 
 
+def _settings(name: str, word: str) -> dict[str, str]:
+    """A program that has a setting, and tests that are named with the word of it."""
+    many = "\n".join(f"def test_{word}_{n}():\n    {word} = {n}\n" for n in range(9))
+    program = f'DEFAULTS = {{"{name}": None}}\n\n\ndef is_quiet(config):\n'
+    program += f'    """Whether errors are passed on."""\n    return config["{name}"]\n'
+    return {f"tests/test_{word}.py": many, "src/quiet.py": program}
+
+
+@pytest.mark.parametrize("name", ["TESTING", "TEST", "SPEC", "MOCK"])
+async def test_a_word_in_capitals_that_code_has_is_a_name_and_no_word_on_tests(name: str) -> None:
+    answer = await answered(f"What does {name} do?", WORLD | _settings(name, name.lower()))
+    assert _excerpts(answer)[0][0] == "src/quiet.py"
+
+
+async def test_a_setting_in_capitals_is_not_the_attribute_of_its_name() -> None:
+    world = WORLD | _settings("TESTING", "testing")
+    world |= {"src/app_of.py": "class App:\n    testing = 1\n\n\ndef set(a):\n    return a\n"}
+    answer = await answered("What changes when TESTING is set in the config?", world)
+    assert _excerpts(answer)[0][0] == "src/quiet.py"
+
+
+async def test_a_word_in_capitals_that_no_code_has_is_a_word() -> None:
+    world = WORLD | {"src/pay.py": 'def charge_post():\n    # The URL to post to.\n    url = "x"\n'}
+    answer = await answered("Which URL does charge_post use?", world)
+    assert "Nowhere" not in answer.text
+    assert "Not found" not in answer.text
+    tests = await answered("Which TESTS are there of save_session?", world)
+    assert any(path.startswith("tests/") for path, _ in _excerpts(tests))
+
+
 async def test_many_callers_are_counted_and_shown_as_far_as_there_is_room() -> None:
     calls = {f"src/use{n:02}.py": f"def use_{n}():\n    finalize(1)\n" for n in range(50)}
     answer = await answered("What calls finalize?", WORLD | calls)

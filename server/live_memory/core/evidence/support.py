@@ -5,7 +5,7 @@ each file ranked.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import pairwise
+from itertools import chain, pairwise
 from types import MappingProxyType
 
 from live_memory.core.asking.answer import Citation, Why
@@ -113,23 +113,13 @@ def support(
     most = max(weights.values(), default=0.0)
     telling = {word for word, value in weights.items() if value >= _TELLING * most}
     words = words_of(question)
-    said = (word for word in words if word not in _OF_ANYTHING)
-    written = [(word, frozenset(tokens(word)[:1])) for word in said]
+    written = [(w, frozenset(tokens(w)[:1])) for w in words if w not in _OF_ANYTHING]
     is_short = len(weights) <= _SHORT_QUESTION
     written_as_names = _written_as_names(words, terms)
     names = unique((*written_as_names, *(_things(words) if is_short else ())))
-    absent = {word for word, _ in terms.weights if word not in worth}
-    unknown = [
-        name for name in names if name in unspelled or absent & set(tokens(base_name(name))[:1])
-    ]
-    hollow = {part for name in unknown for part in _hollow(name, worth)}
-    # Who asks for one name, or who uses it, asks for nothing that its parts hold.
-    asked = asked_for_uses(question)
-    for name in unknown:
-        is_asked = asked in unspelled or (is_short and name in unspelled)
-        if is_asked and is_compound(base_name(name)):
-            hollow.update(tokens(base_name(name)))
-    held_first = (held[0] if held else frozenset()) - hollow
+    unknown = _unknown(names, terms, worth, unspelled)
+    alone = _alone(question, unknown, unspelled, is_short=is_short)
+    held_first = (held[0] if held else frozenset()) - _hollow_parts(unknown, worth, alone)
     lead = sum(value for word, value in weights.items() if word in held_first) / everything
     missing = [w for w, own in written if own and own <= telling and not own & everywhere]
     # What a short question asks for by a name has to stand where that does.
@@ -191,10 +181,33 @@ def _written_as_names(words: Sequence[str], terms: Terms) -> tuple[str, ...]:
     return unique((*terms.names, *written))
 
 
-def _hollow(name: str, worth: Mapping[str, float]) -> Sequence[str]:
-    """The parts of a name that stand for nothing, for some other part of it stands nowhere."""
-    parts = tokens(base_name(name))[1:]
-    return () if all(part in worth for part in parts) else parts
+def _unknown(
+    names: Iterable[str], terms: Terms, worth: Mapping[str, float], unspelled: Collection[str]
+) -> list[str]:
+    """The names that stand nowhere."""
+    absent = {word for word, _ in terms.weights if word not in worth}
+    return [n for n in names if n in unspelled or absent & set(tokens(base_name(n))[:1])]
+
+
+def _alone(
+    question: str, unknown: Collection[str], unspelled: Collection[str], *, is_short: bool
+) -> Collection[str]:
+    """The unknown names that are what is asked for, and not only spoken of."""
+    if asked_for_uses(question) in unspelled:
+        return unknown
+    return unspelled if is_short else ()
+
+
+def _hollow_parts(
+    unknown: Iterable[str], worth: Mapping[str, float], alone: Collection[str]
+) -> frozenset[str]:
+    """The parts of unknown names that stand for nothing: some other part of the name stands
+    nowhere, or it is asked for `alone`, as one that is called or defined.
+    """
+    parts = {name: tokens(base_name(name)) for name in unknown}
+    apart = (own[1:] for own in parts.values() if any(part not in worth for part in own[1:]))
+    named = (own for name, own in parts.items() if name in alone and is_compound(base_name(name)))
+    return frozenset(chain(*apart, *named))
 
 
 def explain(

@@ -55,6 +55,9 @@ async def found_for(question: str, evidence: Evidence, desk: Desk, *, room: int)
     asked = asked_for_uses(question)
     for name in asked_of_impact(question):
         defined = await desk.definitions(name)
+        if name.isupper() and defined and all(base_name(d.name) != name for d in defined):
+            # A setting in capitals is not the attribute that has it: its places are shown.
+            break
         if 1 <= len(defined) <= MOST_NAMESAKES:
             is_asked, base = name == asked, base_name(name)
             used = await users_of(base, defined, evidence, desk, room=room, is_asked=is_asked)
