@@ -112,3 +112,19 @@ def test_what_a_flag_does_and_its_default_are_told_from_its_other_uses(question:
 def test_who_asks_where_the_thing_is_asks_for_one() -> None:
     assert asks_of("Where is the Redis session backend configured?").is_on_one_thing
     assert not asks_of("Where do numbers become doubles?").is_on_one_thing
+
+
+@pytest.mark.parametrize(
+    ("question", "is_on_tested"),
+    [
+        ("Where is save_session implemented and tested?", True),
+        ("Where is it tested, and where is it defined?", True),
+        ("Show the code and the tests of save_session", True),
+        ("Which tests cover save_session?", False),
+        ("Where is save_session implemented and used?", False),
+    ],
+)
+def test_who_joins_the_program_and_its_tests_asks_for_both(
+    question: str, is_on_tested: bool
+) -> None:
+    assert asks_of(question).is_on_tested is is_on_tested
