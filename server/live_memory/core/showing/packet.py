@@ -8,6 +8,7 @@ from live_memory.core.evidence.natures import Nature, nature_of
 from live_memory.core.evidence.outline import head_end, indent_of
 from live_memory.core.evidence.places import Definition, DefinitionKind, OpenedFile, Place
 from live_memory.core.evidence.units import LONGEST_WHOLE
+from live_memory.core.evidence.words import unique
 
 __all__ = [
     "Excerpt",
@@ -79,9 +80,10 @@ class Excerpt:
         return any(a - _GAP <= d and c <= b + _GAP for a, b in self.spans for c, d in other.spans)
 
     def joined(self, other: "Excerpt") -> "Excerpt":
-        """Both as one; what this one is shown for stays."""
+        """Both as one, named in the order of their lines; what this one is shown for stays."""
+        before, after = sorted((self, other), key=lambda each: each.spans[0])
         spans = merged((*self.spans, *other.spans))
-        return Excerpt(self.file, spans, self.names or other.names, self.core)
+        return Excerpt(self.file, spans, unique((*before.names, *after.names)), self.core)
 
 
 def room_of(tokens: int) -> int:

@@ -127,10 +127,10 @@ def test_places_are_shown_in_order_as_far_as_there_is_room_and_a_smaller_one_may
     assert filled([large, small], 3) == []
 
 
-def test_what_lies_close_together_is_shown_as_one_under_the_first_name() -> None:
+def test_what_lies_close_together_is_shown_as_one_under_all_their_names() -> None:
     one, other = _part(LONG, (10, 20), name="one"), _part(LONG, (23, 30), name="other")
     (shown,) = filled([one, other], PLENTY)
-    assert (shown.spans, shown.names, shown.core) == (((10, 30),), ("one",), (10, 20))
+    assert (shown.spans, shown.names, shown.core) == (((10, 30),), ("one", "other"), (10, 20))
     apart = _part(LONG, (40, 50))
     assert len(filled([one, apart], PLENTY)) == 2
     elsewhere = _part(_opened("x = 1\n" * 30, OTHER), (10, 20))
