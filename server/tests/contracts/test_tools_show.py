@@ -41,10 +41,10 @@ def main():
 BANK = "def charge(amount):\n    check(amount)\n\n\ndef check(amount):\n    return charge\n"
 TEST = "from bank import charge\n\n\ndef test_charge():\n    charge(1)\n    charge(2)\n"
 LONG = "class Long:\n" + "".join(
-    f"    def m{n}(self):\n" + "        x = 1\n" * 4 + "\n" for n in range(30)
+    f"    def m{n}(self):\n" + "        x = 1\n" * 4 + "\n" for n in range(60)
 )
 HUGE = "def tall():\n    '''Says.\n\n    More.\n    '''\n" + "".join(
-    f"    use({n})\n" for n in range(200)
+    f"    use({n})\n" for n in range(400)
 )
 MANY = "".join(
     f"class C{n}:\n    def many(self):\n" + "".join(f"        use({k})\n" for k in range(50))
@@ -57,6 +57,7 @@ FILES = {
     "shop.py": SHOP,
     "long.py": LONG,
     "tall.py": HUGE,
+    "wide.py": HUGE.replace("tall", "wide")[: HUGE.index("use(190)")],
     "many.py": MANY,
     "key.txt": f"{KEY}-----END RSA PRIVATE KEY-----\nfine = 1\n",
     "settings.toml": 'port = 80\n[more]\nRetry_Mode = "calm"\n',
@@ -161,16 +162,16 @@ shop.py:9-15 Shop.sell
 
 async def test_of_a_long_class_the_heads_of_its_members_are_shown(tools: Toolbox) -> None:
     text = await _shown(tools, "find_symbol", name="Long")
-    assert text.startswith("long.py:1-176 Long\n1|class Long:\n2|    def m0(self):\n… (5 lines)\n")
-    assert "176|    def m29(self):\n… (4 lines)\n" in text
+    assert text.startswith("long.py:1-356 Long\n1|class Long:\n2|    def m0(self):\n… (5 lines)\n")
+    assert "356|    def m59(self):\n… (4 lines)\n" in text
 
 
 async def test_of_a_long_function_the_first_lines_that_do_something_are_shown(
     tools: Toolbox,
 ) -> None:
     text = await _shown(tools, "find_symbol", name="tall")
-    assert text.startswith("tall.py:1-84 tall\n1|def tall():\n… (4 lines)\n6|    use(0)\n")
-    assert "84|    use(78)\n… (121 lines)\n" in text
+    assert text.startswith("tall.py:1-244 tall\n1|def tall():\n… (4 lines)\n6|    use(0)\n")
+    assert "244|    use(238)\n… (161 lines)\n" in text
 
 
 async def test_many_long_definitions_of_a_name_are_told_by_their_first_lines(
@@ -272,3 +273,9 @@ async def test_no_text_and_no_name_passes_for_a_header(tools: Toolbox) -> None:
     ):
         assert text.startswith("./=== facts:1\n1|z = 1\n")
     assert "./=== facts\n" in (await run_tool(tools, "Glob", pattern="=*")).text
+
+
+async def test_the_only_definition_of_a_name_is_shown_whole_up_to_240_lines(tools: Toolbox) -> None:
+    text = await _shown(tools, "find_symbol", name="wide")
+    assert "… (" not in text
+    assert "195|    use(189)\n" in text

@@ -387,7 +387,7 @@ async def test_a_burst_is_learned_without_a_pause_after_each_batch() -> None:
 @pytest.mark.parametrize("anyio_backend", ["virtual"], indirect=True)
 async def test_while_events_pour_in_replies_come_first_and_learning_goes_on_a_little() -> None:
     """All threads share one interpreter: a batch that is learned holds up each reply beside it."""
-    names = [f"f{n}.py" for n in range(100)]
+    names = [f"f{n}.py" for n in range(400)]
     house = House({"/app": InMemorySandbox(dict.fromkeys(names, b"x = 0\n"))})
     async with listening(house) as at:
         memory = await at.memory()
@@ -399,9 +399,9 @@ async def test_while_events_pour_in_replies_come_first_and_learning_goes_on_a_li
             await anyio.sleep(0.05)
             tick += 1
         assert tick > 35
-        assert len(memory.window.entries) < 100
+        assert len(memory.window.entries) < 400
         await memory.ingestor.caught_up()
-        assert len(memory.window.entries) == 100
+        assert len(memory.window.entries) == 400
 
 
 @pytest.mark.promise("no-secrets")
