@@ -29,7 +29,7 @@ RISKY = re.compile(r"[$`\\<>{}@]|://|\w=\S|(?i:bearer|pass|pwd|secret|token|api.
 # A long word that mixes digits and letters, between the signs that join the parts of a path.
 WORD = re.compile(r"[A-Za-z0-9+=]{16,}")
 SHAPES = re.compile(
-    r"\b(?:sk-|[a-z]{2,6}_|gl[a-z]{2,6}-|gh[pousr]_|xox[a-z]-|AKIA|ASIA|AIza|eyJ|SG\.|hv[sb]\.)"
+    r"\b(?:sk-|[a-z]{2,6}_|gl[a-z]{2,6}-|xox[a-z]-|AKIA|ASIA|AIza|eyJ|SG\.|hv[sb]\.)"
     r"[\w.-]{0,99}\d[\w.-]{9}|-----BEGIN|://[^/\s]*@"
 )
 

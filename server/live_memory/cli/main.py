@@ -17,7 +17,6 @@ from live_memory import __version__
 from live_memory.cli.failure import ExitCode, Failure
 from live_memory.cli.running.environment import absolute_path
 from live_memory.core.errors import InvalidRequest
-from live_memory.core.reading.inert import visible
 
 __all__ = ["main", "run"]
 
@@ -131,6 +130,8 @@ def _tell(problem: click.ClickException | InvalidRequest, *, as_json: bool) -> i
         if as_json and sys.stdout is not None:
             click.echo(json.dumps({"error": {"class": kind, "message": problem.format_message()}}))
         elif isinstance(problem, Failure):
+            from live_memory.core.reading.inert import visible  # noqa: PLC0415  (takes long)
+
             click.echo(visible(f"live-memory: {problem.format_message()}"), err=True)
         else:
             problem.show()

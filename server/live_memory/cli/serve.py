@@ -89,7 +89,6 @@ def serve(read: Callable[[], Configuration], *, mode: Mode = Mode.FOREGROUND) ->
     """
     never_wait_for_output()
     configuration = read()
-    os.umask(0o077)  # whatever we make is for its owner only
     settings = configuration.settings
     for warning in configuration.warnings:
         _say(warning)

@@ -34,8 +34,6 @@ __all__ = ["Carried", "LastOpening", "Workspace"]
 # Events that may wait for the loop; beyond it callers hear `Busy` (design.md section 6).
 _INBOX = 1_024
 _DRAIN_S = 2.0
-# A tree of so many files is drawn in a few milliseconds.
-_FEW = 500
 _FEW_NAMES = 10
 
 

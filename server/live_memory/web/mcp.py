@@ -13,8 +13,6 @@ from starlette.types import ASGIApp
 from live_memory import __version__
 from live_memory.core.asking.reply import render
 from live_memory.core.errors import LiveMemoryError
-from live_memory.core.reading.inert import visible
-from live_memory.core.reading.text import clean
 from live_memory.flow.jobs import Ask, Jobs
 from live_memory.ports import Clock
 from live_memory.web.errors import problem_of
@@ -91,7 +89,7 @@ def build(ask: Ask, *, clock: Clock, jobs: Jobs | None = None) -> MCPServer[obje
             raise ToolError("the client is gone")
         _, answer = found
         # One text block: a client that is given structured content drops the text.
-        return CallToolResult(content=[TextContent(text=visible(clean(render(answer))))])
+        return CallToolResult(content=[TextContent(text=render(answer))])
 
     server.add_tool(
         ask_live_memory,

@@ -10,8 +10,6 @@ from pydantic import Field, SkipValidation, WithJsonSchema
 
 from live_memory.core.asking.reply import render
 from live_memory.core.errors import InvalidRequest, LiveMemoryError
-from live_memory.core.reading.inert import visible
-from live_memory.core.reading.text import clean
 from live_memory.flow.jobs import Jobs
 from live_memory.ports import Clock
 from live_memory.web.errors import problem_of
@@ -79,9 +77,7 @@ def add_async_tools(server: MCPServer[object], jobs: Jobs, *, clock: Clock) -> N
             found = jobs.result(job_id)
         except LiveMemoryError as error:
             raise ToolError(str(problem_of(error))) from error
-        return _text(
-            f"[running] {found}" if isinstance(found, str) else visible(clean(render(found)))
-        )
+        return _text(f"[running] {found}" if isinstance(found, str) else render(found))
 
     server.add_tool(
         ask_live_memory_submit,

@@ -112,7 +112,7 @@ def _narrows(cwd: str, project: str) -> bool:
 
     A name that is no absolute path is a variable that the host did not fill in: it names nothing.
     """
-    if not project.startswith("/") or "\0" in project:
+    if cwd == project or not project.startswith("/") or "\0" in project:
         return True
     return Path(os.path.realpath(cwd)).is_relative_to(os.path.realpath(project))
 

@@ -11,8 +11,6 @@ from starlette.types import Receive, Scope, Send
 from live_memory.core.asking.answer import Answer
 from live_memory.core.asking.reply import render
 from live_memory.core.errors import LiveMemoryError
-from live_memory.core.reading.inert import visible
-from live_memory.core.reading.text import clean
 from live_memory.flow.progress import Progress
 from live_memory.ports import WorkspaceIdentity
 from live_memory.web.errors import Problem, problem_of
@@ -44,7 +42,7 @@ class AnswerStream:
                 await lines.fail(problem_of(error))
             else:
                 form = {**answer_form(workspace, answer), "why": why_form(answer)}
-                await lines.end({"answer": form, "text": visible(clean(render(answer)))})
+                await lines.end({"answer": form, "text": render(answer)})
             tasks.cancel_scope.cancel()
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 
 from live_memory.core.evidence.places import Definition
 from live_memory.core.evidence.shapes import is_code
-from live_memory.core.evidence.units import Unit, cut, heading, weigh
+from live_memory.core.evidence.units import Unit, cut, headings, weigh
 from live_memory.core.evidence.uses import names_used
 from live_memory.core.reading.observation import Observation
 from live_memory.core.values import RelPath
@@ -54,6 +54,9 @@ def taken_apart(path: RelPath, lines: Sequence[str], syntax: Syntax) -> Parts:
     return Parts(
         definitions=definitions,
         units=units,
-        words=[weigh(path, lines, unit, under=heading(unit, definitions)) for unit in units],
+        words=[
+            weigh(path, lines, unit, under=under)
+            for unit, under in zip(units, headings(units, definitions), strict=True)
+        ],
         uses=tuple(names_used(lines)) if is_code(path) else (),
     )

@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from ipaddress import ip_address
 from typing import Protocol
 from urllib.parse import urlsplit
 
 from live_memory.adapters.llm.catalogue import Prices
-from live_memory.adapters.llm.way_out import WayOut
+from live_memory.adapters.llm.way_out import WayOut, is_loopback
 from live_memory.core.errors import InvalidRequest
 
 __all__ = [
@@ -144,11 +143,3 @@ class Endpoints:
     def lessons(self, target: Target) -> Lessons:
         """What is known of this model there; the same object every time."""
         return self._lessons.setdefault((target.base_url.rstrip("/"), target.model), Lessons())
-
-
-def is_loopback(host: str) -> bool:
-    """Whether this host is this machine."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -5,7 +5,10 @@ from contextlib import asynccontextmanager
 
 import anyio
 
-__all__ = ["LONGEST_PAUSE_S", "Pace"]
+__all__ = ["LONGEST_PAUSE_S", "MOST_TRIES", "Pace"]
+
+# Calls that are made for one question; so many failures in a row are given up.
+MOST_TRIES = 4
 
 # Before an endpoint showed that it works, so many calls may be on their way at once: 20 parallel
 # questions at an endpoint that is out of quota cost three calls (C34).
@@ -18,7 +21,6 @@ _FIRST_PAUSE_S, _LAST_PAUSE_S = 0.5, 30.0
 LONGEST_PAUSE_S = 3_600.0
 # One question's broken connection is its own affair; this many in a row are the endpoint's.
 _BREAKS_IN_A_ROW = 3
-_GIVEN_UP = 4
 
 
 class Pace:
@@ -43,7 +45,7 @@ class Pace:
     @property
     def is_failing(self) -> bool:
         """Whether the last calls failed, as many as are made for one question."""
-        return self._failures >= _GIVEN_UP
+        return self._failures >= MOST_TRIES
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:

@@ -5,14 +5,13 @@ from contextlib import asynccontextmanager
 
 import anyio
 
-from live_memory.adapters.llm.pace import Pace
+from live_memory.adapters.llm.pace import MOST_TRIES, Pace
 from live_memory.core.companion.chat import Abilities, ModelReply, ModelRequest
 from live_memory.core.errors import ModelOverloaded, ModelSilent, ModelUnavailable, ModelUnreachable
 from live_memory.ports import LanguageModel
 
 __all__ = ["MOST_TRIES", "Retrying"]
 
-MOST_TRIES = 4
 # Without a deadline nobody waits longer than this for another try.
 _PATIENCE_S = 60.0
 # A try that starts later than this before the deadline cannot end in time.

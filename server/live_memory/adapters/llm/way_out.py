@@ -6,13 +6,14 @@ What the environment says of that is the user's own; nothing on this machine is 
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
 
 from live_memory.core.errors import ModelRefused
 
-__all__ = ["WayOut"]
+__all__ = ["WayOut", "is_loopback"]
 
 # The names that curl, OpenSSL and Python's clients agree on; the first that is set counts.
 _PROXIES = ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
@@ -29,13 +30,15 @@ class WayOut:
 
     @classmethod
     def to(cls, url: str, environ: Mapping[str, str]) -> Self:
-        """What this environment says for an address that is not on this machine."""
+        """What this environment says for an address; nothing for one on this machine."""
+        here = urlsplit(url)
+        if is_loopback(here.hostname or ""):
+            return cls()
         # It takes long; and the type stubs name it only on some systems.
         from urllib.request import (  # type: ignore[attr-defined,unused-ignore]  # noqa: PLC0415
             proxy_bypass_environment,
         )
 
-        here = urlsplit(url)
         proxy = _first(_PROXIES, environ)
         exceptions = {"no": _first(_EXCEPTIONS, environ) or ""}
         if proxy is not None:
@@ -68,3 +71,11 @@ class WayOut:
 
 def _first(names: tuple[str, ...], environ: Mapping[str, str]) -> str | None:
     return next((environ[name] for name in names if environ.get(name)), None)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether this host is this machine."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

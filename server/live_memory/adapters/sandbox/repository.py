@@ -94,7 +94,7 @@ def _problem_of(common: str) -> str | None:
         kind = kind_of(os.path.join(common, folder))
         if kind is None or not stat.S_ISDIR(kind):
             return f"git data is refused: '{folder}' is no folder"
-    for name in ("packed-refs", "shallow"):
+    for name in _LINKED:
         if not _is_plain(os.path.join(common, name)):
             return f"git data is refused: '{name}' is a link or a special file"
     return None
@@ -134,13 +134,13 @@ class PrivateGitDir:
             _link(folder / name, f"{data.common}/{name}")
         for name in _shared_indexes(data.own):
             _link(folder / name, f"{data.own}/{name}")
-        objects = "objects" if data.objects_problem is None else None
+        objects = f"{folder}/empty" if data.objects_problem else f"{data.common}/objects"
         return _ENVIRONMENT | {
             "XDG_CONFIG_HOME": str(folder),
             "GIT_DIR": str(folder),
             "GIT_WORK_TREE": self._root,
             "GIT_INDEX_FILE": os.path.join(data.own, "index"),
-            "GIT_OBJECT_DIRECTORY": f"{data.common}/{objects}" if objects else f"{folder}/empty",
+            "GIT_OBJECT_DIRECTORY": objects,
         }
 
     def _new_folder(self) -> str:

@@ -18,6 +18,7 @@ from live_memory.adapters.sandbox.submodules import SandboxWithSubmodules, is_su
 from live_memory.core.errors import InvalidRequest, refuse_exhausted
 from live_memory.core.hosts.paths import inside
 from live_memory.core.reading.hiding import Hiding, is_version_control
+from live_memory.core.reading.names import CREDENTIAL_FOLDERS
 from live_memory.core.reading.redaction import DEFAULT, Redactor
 from live_memory.core.values import RelPath, WorkspaceKey
 from live_memory.ports import Sandbox, WorkspaceIdentity
@@ -58,13 +59,11 @@ _SHARED = frozenset(
 _LIBRARY = re.compile(r"/Users/[^/]+/Library(?:/|\Z)")  # what programs keep, on macOS
 _HOMES = re.compile(r"/(?:home|Users|export/home|var/home)/[^/]+|/root")
 # Folders of credentials, wherever a copy of them lies, also in a repository of their own.
-_CREDENTIALS = frozenset(
+_CREDENTIALS = CREDENTIAL_FOLDERS | frozenset(
     _words(
         """
-        .ssh .aws .gnupg .kube .azure .gcloud .docker .oci .aliyun .minikube .password-store .pki
-        .mozilla .thunderbird .bitcoin .ethereum .electrum .netrc.d .cert .1password .bitwarden
-        .terraform.d .vault .credentials .secrets .dropbox .filezilla
-        .irssi .weechat .purple keychains keyrings
+        .docker .pki .mozilla .thunderbird .bitcoin .ethereum .electrum .netrc.d .cert .1password
+        .bitwarden .vault .dropbox .filezilla .irssi .weechat .purple keyrings
         """
     )
 )

@@ -1,6 +1,5 @@
 """A log file for its owner alone, bounded in size and number; what it cannot take, it counts."""
 
-import json
 import os
 import stat
 import threading
@@ -8,6 +7,7 @@ from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
+from live_memory.adapters.telemetry.standard_error import lines_lost
 from live_memory.core.errors import InvalidRequest
 
 __all__ = ["LogFile"]
@@ -52,7 +52,7 @@ class LogFile:
         with self._lock:
             try:
                 self._make_room(len(data))
-                self._append(self._note() + data)
+                self._append(lines_lost(self._lost) + data)
                 self._lost = 0
             except OSError:
                 self._lost += 1
@@ -64,12 +64,6 @@ class LogFile:
         """Let go of the file."""
         with self._lock:
             os.close(self._descriptor)
-
-    def _note(self) -> bytes:
-        if not self._lost:
-            return b""
-        fields = {"event": "LogLinesLost", "level": "warning", "lines": self._lost}
-        return json.dumps(fields).encode() + b"\n"
 
     def _append(self, data: bytes) -> None:
         """Write all of it, or nothing.

@@ -12,7 +12,7 @@ import select
 import threading
 from typing import TextIO
 
-__all__ = ["StandardError"]
+__all__ = ["StandardError", "lines_lost"]
 
 # A pipe that takes anything takes this much (PIPE_BUF).
 _PIECE = 4_096
@@ -61,18 +61,12 @@ class StandardError(io.TextIOBase):
         """Write, or drop and count."""
         data = text.encode(self.encoding, self.errors)
         with self._lock:
-            note = self._note()
+            note = b"\n" * self._is_torn + lines_lost(self._lost)
             if self._is_written(note + data):
                 self._lost = 0
             else:
                 self._lost += text.count("\n") or 1
         return len(text)
-
-    def _note(self) -> bytes:
-        if not self._lost:
-            return b""
-        fields = {"event": "LogLinesLost", "level": "warning", "lines": self._lost}
-        return b"\n" * self._is_torn + json.dumps(fields).encode() + b"\n"
 
     def _is_written(self, data: bytes) -> bool:
         asked = select.poll()
@@ -88,3 +82,9 @@ class StandardError(io.TextIOBase):
         is_whole = at == len(data)
         self._is_torn = not is_whole and (at > 0 or self._is_torn)
         return is_whole
+
+
+def lines_lost(count: int) -> bytes:
+    """The line that says how many are missing, where any are."""
+    fields = {"event": "LogLinesLost", "level": "warning", "lines": count}
+    return json.dumps(fields).encode() + b"\n" if count else b""

@@ -20,12 +20,11 @@ _KEPT = frozenset(
         *("PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "SYSTEMROOT"),
         *("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"),
         "XDG_RUNTIME_DIR",
+        "CLAUDE_CONFIG_DIR",  # where the user's own Claude Code has its login
         *_PROXIES,
         *map(str.lower, _PROXIES),
     }
 )
-# Where the user's own Claude Code has its login.
-_OF_THE_USER = "CLAUDE_CONFIG_DIR"
 _DATA_DIR = "LIVE_MEMORY_DATA_DIR"
 
 
@@ -46,9 +45,8 @@ def lasting(environ: Mapping[str, str]) -> dict[str, str]:
     if is_of_a_session(environ):
         found = {k: v for k, v in environ.items() if k in _KEPT or k.startswith("LC_")}
     else:
-        found = {k: v for k, v in environ.items() if not k.startswith(("CLAUDE", "PYTHON"))}
-    if _OF_THE_USER in environ:
-        found[_OF_THE_USER] = environ[_OF_THE_USER]
+        gone = ("CLAUDE", "PYTHON")
+        found = {k: v for k, v in environ.items() if k in _KEPT or not k.startswith(gone)}
     return found | {"PATH": absolute_path(environ)}
 
 

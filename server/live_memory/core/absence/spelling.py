@@ -33,6 +33,9 @@ def is_spelled(name: str, lines: Iterable[str]) -> bool:
     forms = forms_of(name)
     for line in lines:
         said = line.lower()
+        joined = said.replace("-", "_")
+        if not any(form in joined for form in forms):  # most lines hold none, and this is quick
+            continue
         runs = (run.replace("-", "_") for run in _RUN.findall(said))
         if not forms.isdisjoint(word.strip("_") for word in (*runs, *_WORD.findall(said))):
             return True

@@ -1,6 +1,8 @@
 """An answer as the caller reads it: text, sources of a model's with their checks, one last line."""
 
 from live_memory.core.asking.answer import Answer, CitationStatus, Mode, StopReason
+from live_memory.core.reading.inert import visible
+from live_memory.core.reading.text import clean
 
 __all__ = ["render"]
 
@@ -14,7 +16,7 @@ _MARKS = {
 
 
 def render(answer: Answer) -> str:
-    """One text block."""
+    """One text block, which does nothing where it is shown."""
     parts = [f"({answer.notice})"] if answer.notice else []
     if answer.stop is not StopReason.ANSWERED:
         parts.append(f"(Partial: stopped by {answer.stop}.)")
@@ -24,7 +26,7 @@ def render(answer: Answer) -> str:
         lines = [f"- {citation} ({_MARKS[citation.status]})" for citation in answer.citations]
         parts.append("Sources:\n" + "\n".join(lines))
     parts.append(_metadata(answer))
-    return "\n\n".join(parts) + "\n"
+    return visible(clean("\n\n".join(parts) + "\n"))
 
 
 def _metadata(answer: Answer) -> str:

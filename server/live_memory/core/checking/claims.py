@@ -6,13 +6,13 @@ A clause is what stands between two groups of citations: `a` does this (`x.py:3`
 
 import re
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
 from keyword import kwlist
 
-from live_memory.core.checking.written import WrittenPlace, places_in
+from live_memory.core.checking.written import Endings, WrittenPlace, places_in
 
 __all__ = [
     "LITERAL",
@@ -110,7 +110,7 @@ class Sentence:
     pieces: tuple[Piece, ...]
 
 
-def sentences_of(text: str, endings: Collection[str] | None = None) -> tuple[Sentence, ...]:
+def sentences_of(text: str, endings: Endings | None = None) -> tuple[Sentence, ...]:
     """The sentences that cite a place, in order; `endings` as in `places_in`."""
     prose = _FENCE.sub(lambda fence: re.sub(r"[^\n]", " ", fence.group()), text)
     places = places_in(prose, endings)

@@ -2,8 +2,10 @@
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Sequence
+from functools import cache
+from itertools import chain
 
-from live_memory.core.checking.written import WrittenPlace, mentions_in, places_in
+from live_memory.core.checking.written import Endings, WrittenPlace, mentions_in, places_in
 from live_memory.core.errors import OutsideWorkspace
 from live_memory.core.values import RelPath
 
@@ -21,7 +23,7 @@ def named_paths(
     A name that is not `listed` as it is written means the `opened` files that end so, else the
     only listed one that does.
     """
-    places = places_in(text, endings_of([*opened, *listed]))
+    places = places_in(text, endings_of(chain(opened, listed)))
     names = [place.name for place in places if place.name is not None]
     names += [mention.name for mention in mentions_in(text) if "/" in mention.name]
     found: dict[RelPath, None] = {}
@@ -37,9 +39,9 @@ def named_paths(
     return tuple(found)
 
 
-def endings_of(paths: Iterable[RelPath]) -> frozenset[str]:
-    """What the names of these files end in, without the full stop."""
-    return frozenset(path.suffix[1:] for path in paths)
+def endings_of(paths: Iterable[RelPath]) -> Endings:
+    """What the names of these files end in, without the full stop; found out when it is needed."""
+    return cache(lambda: frozenset(path.suffix[1:] for path in paths))
 
 
 class Resolver:

@@ -6,10 +6,13 @@ and bare numbers, `(831-835)`, which may mean something else.
 """
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
-__all__ = ["FileMention", "WrittenPlace", "cites", "mentions_in", "places_in"]
+__all__ = ["Endings", "FileMention", "WrittenPlace", "cites", "mentions_in", "places_in"]
+
+# What names of files end in, found out when it is needed.
+Endings = Callable[[], Collection[str]]
 
 # Brackets belong to a name in pairs: `app/(group)/[id]/page.tsx`, but not `[docs](a/b.md`.
 _PART = r"(?:[\w@+.-]|\(\w+\)|\[[\w.]+\])*(?:\w|\(\w+\)|\[[\w.]+\])"
@@ -87,7 +90,7 @@ def mentions_in(text: str) -> Iterator[FileMention]:
             yield FileMention(found["name"], found.start("name"))
 
 
-def places_in(text: str, endings: Collection[str] | None = None) -> list[WrittenPlace]:
+def places_in(text: str, endings: Endings | None = None) -> list[WrittenPlace]:
     """Every place in order, so many at most; names are not looked up.
 
     With the `endings` that files here have, a name without a folder and with none of them is code
@@ -111,7 +114,7 @@ def _written(
     text: str,
     head: re.Match[str],
     ranges: list[re.Match[str]],
-    endings: Collection[str] | None,
+    endings: Endings | None,
 ) -> list[WrittenPlace]:
     name, start = head["before"] or head["worded"], head.start()
     at = start if name else None
@@ -146,12 +149,13 @@ def _written(
     return places
 
 
-def _is_code(name: str, endings: Collection[str] | None) -> bool:
+def _is_code(name: str, endings: Endings | None) -> bool:
     if _OBJECT.match(name):
         return True
     ending = name.rpartition(".")[2]
-    is_known = endings is None or ending in endings or ending.lower() in _ENDINGS
-    return not is_known and "/" not in name and "." in name
+    if endings is None or "/" in name or "." not in name or ending.lower() in _ENDINGS:
+        return False
+    return ending not in endings()
 
 
 def _ranges(text: str, at: int) -> Iterator[re.Match[str]]:

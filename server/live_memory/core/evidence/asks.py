@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 __all__ = ["Asks", "Kind", "asks_of"]
 
@@ -115,6 +116,7 @@ _ONE_THING = _says(r"^\W*(?:where|what|which\s+\w+)(?:'s|\s+is)\s+(?:the|a|an|ou
 _FLAGS = _says(r"--\w.{0,200}\b(?:do|mean|for|defaults?)\b|\bdefaults?\b.{0,200}--\w")
 
 
+@lru_cache(maxsize=64)
 def asks_of(question: str) -> Asks:
     """Tell by the words of a question what it is about."""
     is_on_project = bool(_PROJECT.search(question)) and not _NAMES_CODE.search(question)

@@ -144,6 +144,7 @@ def nature_of(path: RelPath) -> Nature:
     return Nature.CODE if is_code(path) else Nature.DATA
 
 
+@lru_cache(32_768)
 def is_test(path: RelPath) -> bool:
     """Whether a path is that of a test."""
     *folders, name = _from_outside(path).lower().split("/")

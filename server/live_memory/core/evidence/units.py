@@ -13,7 +13,7 @@ from live_memory.core.evidence.traits import traits_of
 from live_memory.core.evidence.words import holds_data, tokens, unique
 from live_memory.core.values import RelPath
 
-__all__ = ["LONGEST_WHOLE", "PARTS", "Unit", "cut", "heading", "loses_words", "weigh"]
+__all__ = ["LONGEST_WHOLE", "PARTS", "Unit", "cut", "headings", "loses_words", "weigh"]
 
 # A definition of so many lines is shown whole, and so is one place; a longer one is cut near
 # blank or shallow lines. An inner function of so many lines is a place of its own
@@ -66,13 +66,21 @@ def cut(path: RelPath, lines: Sequence[str], definitions: Sequence[Definition]) 
     return tuple(units)
 
 
-def heading(unit: Unit, definitions: Sequence[Definition]) -> str:
-    """What a part of a document stands under: its title, and the sections around it."""
-    own = unit.definition
-    if own is None or own.kind is not DefinitionKind.SECTION:
-        return ""
-    around = (d for d in definitions if d.place.start < unit.start and unit.end <= d.place.end)
-    return " ".join(unique(d.name for d in (definitions[0], *around) if d is not own))
+def headings(units: Sequence[Unit], definitions: Sequence[Definition]) -> Iterator[str]:
+    """What each part of a document stands under: its title, and the sections around it."""
+    around: list[Definition] = []
+    at = 0
+    for unit in units:
+        while at < len(definitions) and definitions[at].place.start < unit.start:
+            around.append(definitions[at])
+            at += 1
+        around = [d for d in around if d.place.end >= unit.start]
+        own = unit.definition
+        if own is None or own.kind is not DefinitionKind.SECTION:
+            yield ""
+            continue
+        wide = (d for d in around if unit.end <= d.place.end)
+        yield " ".join(unique(d.name for d in (definitions[0], *wide) if d is not own))
 
 
 def weigh(path: RelPath, lines: Sequence[str], unit: Unit, *, under: str = "") -> Mapping[str, int]:

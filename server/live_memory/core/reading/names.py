@@ -6,7 +6,7 @@ from functools import lru_cache
 from live_memory.core.reading.observation import SkipReason
 from live_memory.core.values import RelPath
 
-__all__ = ["SEARCHED", "refusal_of_name"]
+__all__ = ["CREDENTIAL_FOLDERS", "SEARCHED", "refusal_of_name"]
 
 # What a search for a name may open: generated files are not learned, and no secret.
 SEARCHED = frozenset({None, SkipReason.GENERATED})
@@ -16,7 +16,7 @@ def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-_CREDENTIAL_FOLDERS = _set(
+CREDENTIAL_FOLDERS = _set(
     """
     .ssh .aws .gnupg .kube .azure .gcloud .password-store .oci .aliyun .credentials .secrets
     .minikube .terraform.d keychains
@@ -119,7 +119,7 @@ def refusal_of_name(path: RelPath) -> SkipReason | None:
 
 
 def _is_credentials(folders: list[str], name: str) -> bool:
-    if not _CREDENTIAL_FOLDERS.isdisjoint(folders):
+    if not CREDENTIAL_FOLDERS.isdisjoint(folders):
         return True
     if _HARMLESS.fullmatch(name):
         return False

@@ -68,15 +68,13 @@ async def pinned(memory: Workspace) -> str:
 async def _stated(memory: Workspace, facts: Sequence[Fact], evidence: Answer) -> Answer:
     paths = list(dict.fromkeys(source.path for fact in facts for source in fact.sources))
     files = {seen.path: seen for seen in await memory.indexer.shelf.read(paths)}
+    sources = {path: SourceFile(path, seen.lines) for path, seen in files.items()}
     lines, citations = "", list(evidence.citations)
     for fact in facts:
         if any(s.path not in files or files[s.path].sha != s.sha for s in fact.sources):
             continue
         places = ", ".join(f"{s.path}:{s.start}-{s.end}" for s in fact.sources)
-        checked = check(
-            f"- {fact.text} ({places})\n",
-            {path: SourceFile(path, seen.lines) for path, seen in files.items()},
-        )
+        checked = check(f"- {fact.text} ({places})\n", sources)
         if checked.grounding is Grounding.VERIFIED:
             lines += checked.text
             citations += (c for c in checked.citations if c not in citations)

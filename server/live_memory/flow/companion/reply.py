@@ -1,4 +1,4 @@
-"""The answer by a model: opened with window and evidence, checked before it is given.
+"""The answer by a model: opened with what was found for the question, checked before it is given.
 
 Whatever the model does, this ends with an answer: the model's, unless most of the places it names
 do not hold, else the evidence, with one line that says why.

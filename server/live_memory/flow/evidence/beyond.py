@@ -44,6 +44,9 @@ _CUT_EXCERPT = 500
 
 async def look_beyond(terms: Terms, support: Support, evidence: Evidence, *, desk: Desk) -> Beyond:
     """Look for the names that the index lacks, and for definitions of those it only sees used."""
+    asked = terms, support.unknown, support.standing is Standing.NONE
+    if asked in desk.beyond:
+        return desk.beyond[asked]
     look = _Look(desk.shelf)
     with anyio.move_on_after(_LOOK_S) as looking:
         if support.unknown or support.standing is Standing.NONE:
@@ -52,7 +55,10 @@ async def look_beyond(terms: Terms, support: Support, evidence: Evidence, *, des
         elif undefined := await _undefined(terms, evidence, desk):
             files = await desk.shelf.unlearned(desk.index)
             await look.search(sought_in(undefined)[:_MOST_NAMES], files, defined_only=True)
-    return look.result(is_late=looking.cancelled_caught)
+    found = look.result(is_late=looking.cancelled_caught)
+    if not looking.cancelled_caught:
+        desk.beyond[asked] = found
+    return found
 
 
 async def _undefined(terms: Terms, evidence: Evidence, desk: Desk) -> list[str]:

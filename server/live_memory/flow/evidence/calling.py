@@ -88,7 +88,7 @@ def _is_further(edge: Edge) -> bool:
 
 async def programs(name: str, desk: Desk) -> Sequence[Definition]:
     """What a program defines by a name; the last of a name in a file stands for its overloads."""
-    found = await desk.index.definitions(name)
+    found = await desk.definitions(name)
     found = [d for d in found if is_code(d.place.path) and not is_test(d.place.path)]
     found = [d for d in found if not is_import(d.signature)] or found
     return [*{(d.place.path, d.name): d for d in found}.values()]
@@ -115,7 +115,7 @@ async def heads_of(
 
 async def defined(name: str, desk: Desk) -> list[Definition]:
     """Where a name, as it is written, is defined now: by programs, or else by whatever there is."""
-    found, base = await desk.index.definitions(name), base_name(name)
+    found, base = await desk.definitions(name), base_name(name)
     found = [d for d in found if base_name(d.name) == base] or found
     whole = f".{name.replace('::', '.')}"
     found = [d for d in found if f".{_GENERIC.sub('', d.name)}".endswith(whole)] or found
@@ -136,7 +136,7 @@ async def _uses(
 ) -> Callers:
     namesakes = await defined(name, desk)
     near = [d.place.path for d in wanted]
-    places = unique([*await desk.index.references(name), *mentions])
+    places = unique([*await desk.references(name), *mentions])
     places = in_reading_order(places, near, namesakes)[:_MOST_MENTIONS]
     await opened((place.path for place in places), desk)
     files = dict(desk.files)

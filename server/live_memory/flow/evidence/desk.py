@@ -6,7 +6,15 @@ from dataclasses import replace
 
 import anyio.to_thread
 
-from live_memory.core.evidence.places import Candidates, Definition, Evidence, OpenedFile, Terms
+from live_memory.core.absence.saying import Beyond
+from live_memory.core.evidence.places import (
+    Candidates,
+    Definition,
+    Evidence,
+    OpenedFile,
+    Place,
+    Terms,
+)
 from live_memory.core.evidence.uses import is_definition_of
 from live_memory.core.reading.admission import observe
 from live_memory.core.reading.comparing import Known
@@ -102,6 +110,9 @@ class Desk:
         self.files: dict[RelPath, OpenedFile] = {}
         self._found: dict[Terms, Candidates] = {}
         self._defined: dict[str, Sequence[Definition]] = {}
+        self._used: dict[str, Sequence[Place]] = {}
+        # What was found beyond the index, by what was looked for.
+        self.beyond: dict[tuple[Terms, tuple[str, ...], bool], Beyond] = {}
 
     async def look_up(self, terms: Terms, *, limit: int) -> Evidence:
         """Search and open what was found."""
@@ -129,6 +140,12 @@ class Desk:
         if name not in self._defined:
             self._defined[name] = await self.index.definitions(name)
         return self._defined[name]
+
+    async def references(self, name: str) -> Sequence[Place]:
+        """Where a name is used; asked for as often as where it is defined."""
+        if name not in self._used:
+            self._used[name] = await self.index.references(name)
+        return self._used[name]
 
     async def _opened(self, terms: Terms, limit: int) -> Candidates:
         """Search and open; once more where the bytes turn out to be others than were indexed."""

@@ -65,12 +65,13 @@ async def found_for(question: str, evidence: Evidence, desk: Desk, *, room: int)
                 lead, shown, uses = used
                 rest = _excerpts(evidence)
                 return Found(lead, shown, is_settled=True, further=rest, uses=uses)
-    if asks_of(question).is_on_flags:
+    asks = asks_of(question)
+    if asks.is_on_flags:
         evidence = flags_first(question, evidence)
-    if asks_of(question).is_on_tested:
+    if asks.is_on_tested:
         evidence = _tested_first(question, evidence)
     excerpts = _excerpts(await with_called(evidence, desk))
-    if asks_of(question).is_on_what_it_is and (said := await _said_of_itself(desk)):
+    if asks.is_on_what_it_is and (said := await _said_of_itself(desk)):
         lead = f"What it says of itself: {said[0].file.path}."
         return Found(lead, [*said, *excerpts], is_settled=True)
     if not excerpts:

@@ -101,7 +101,7 @@ async def _places_of(word: str, desk: Desk) -> list[Place]:
     """The lines of open files that may use or define a name in this spelling."""
     defined = [d.place for d in await desk.definitions(word) if base_name(d.name) == word]
     heads = [Place(place.path, place.start, place.start) for place in defined]
-    used = in_reading_order(await desk.index.references(word), (), ())
+    used = in_reading_order(await desk.references(word), (), ())
     places = unique([*heads, *used])[:_MOST_PLACES]
     await desk.open(unique(place.path for place in places)[:_MOST_OPENED])
     return [place for place in places if place.path in desk.files]
@@ -127,6 +127,6 @@ async def _is_there(name: str, evidence: Evidence, desk: Desk) -> bool:
     if not holding or any(is_spelled(base, file.lines) for file in holding):
         return True
     for form in (base, *forms_of(base)):
-        if await desk.definitions(form) or await desk.index.references(form):
+        if await desk.definitions(form) or await desk.references(form):
             return True
-    return any(is_spelled(base, [path.text]) for path in await desk.index.known())
+    return is_spelled(base, (path.text for path in await desk.index.known()))

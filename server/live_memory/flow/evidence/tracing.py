@@ -88,7 +88,7 @@ async def _calls_of(name: str, first: RelPath, desk: Desk) -> Calls:
     """Every call by that name, with each definition that it may mean; one file is read first."""
     named, files = await programs(name, desk), desk.files
     homes = {definition.place.path for definition in named}
-    mentions = [p for p in await desk.index.references(name) if not is_test(p.path)]
+    mentions = [p for p in await desk.references(name) if not is_test(p.path)]
     mentions.sort(key=lambda p: (p.path != first, p.path not in files, p.path not in homes))
     await opened([place.path for place in mentions[:_MOST_MENTIONS]], desk)
     there = [

@@ -65,7 +65,7 @@ async def _uses_of(
     name: str, defined: Sequence[Definition], evidence: Evidence, desk: Desk
 ) -> tuple[Sequence[Use], int]:
     near = [*(d.place.path for d in defined), *(file.path for file in evidence.best)]
-    places = in_reading_order(await desk.index.references(name), near, defined)
+    places = in_reading_order(await desk.references(name), near, defined)
     paths = [*(d.place.path for d in defined[:MOST_NAMESAKES]), *(p.path for p in places)]
     await desk.open([path for path in unique(paths) if path not in evidence.files][:_MOST_OPENED])
     unopened = sum(place.path not in evidence.files for place in places)

@@ -72,7 +72,7 @@ class GuardedProtocol(H11Protocol):
         looked_at = max(0, len(self._head) - 3)
         self._head += data
         # However much comes in one piece, no more of it than a head may have is looked at.
-        end = _end_of_head(self._head[:MAX_HEAD_BYTES], looked_at)
+        end = _end_of_head(self._head, looked_at)
         if end is not None:
             self._stop_waiting()
             head, self._head = self._head, b""
@@ -116,8 +116,8 @@ def _most_waiting() -> int:
 
 
 def _end_of_head(data: bytes, start: int) -> int | None:
-    """Where a head ends: behind the first empty line, its line end CR LF or LF alone."""
-    ends = ((data.find(mark, start), len(mark)) for mark in (b"\n\r\n", b"\n\n"))
+    """Where a head ends, within what one may have: behind an empty line, CR LF or LF."""
+    ends = ((data.find(mark, start, MAX_HEAD_BYTES), len(mark)) for mark in (b"\n\r\n", b"\n\n"))
     return min((at + size for at, size in ends if at >= 0), default=None)
 
 

@@ -11,7 +11,7 @@ from live_memory.core.evidence.units import (
     PARTS,
     Unit,
     cut,
-    heading,
+    headings,
     loses_words,
     weigh,
 )
@@ -165,8 +165,8 @@ def test_what_is_said_to_a_tool_hardly_weighs(order: str) -> None:
 def test_a_part_of_a_document_stands_under_its_headings(path: str, lines: list[str]) -> None:
     document = RelPath(path)
     sections = outline(document, lines)
-    *_, last = cut(document, lines, sections)
-    under = heading(last, sections)
+    units = cut(document, lines, sections)
+    last, (*_, under) = units[-1], headings(units, sections)
     assert "Releasing" in under
     assert "tox" not in under
     assert weigh(document, lines, last, under=under)["releas"] == PARTS
@@ -176,4 +176,4 @@ def test_a_part_of_a_document_stands_under_its_headings(path: str, lines: list[s
 def test_a_definition_of_a_program_stands_under_no_heading() -> None:
     lines = ["class A:", "    def f(self):", "        pass"]
     definitions = outline(PATH, lines)
-    assert [heading(unit, definitions) for unit in cut(PATH, lines, definitions)] == ["", ""]
+    assert [*headings(cut(PATH, lines, definitions), definitions)] == ["", ""]

@@ -72,14 +72,12 @@ class TokenEndpoint:
 
     def _post(self, form: dict[str, str]) -> tuple[int, str]:
         until = time.monotonic() + self.longest_s
-        is_here = is_loopback(urlsplit(self.url).hostname or "")
-        way_out = WayOut() if is_here else self.way_out
         client = httpx2.Client(
             timeout=self.longest_s,
             follow_redirects=False,
             trust_env=False,
-            verify=way_out.trusted(),
-            proxy=way_out.proxy,
+            verify=self.way_out.trusted(),
+            proxy=self.way_out.proxy,
         )
         headers = {"user-agent": "live-memory", "accept-encoding": "identity"}
         with client, client.stream("POST", self.url, json=form, headers=headers) as response:

@@ -10,9 +10,7 @@ from live_memory.adapters.llm.endpoint import (
     CredentialSource,
     HeaderStyle,
     Target,
-    is_loopback,
 )
-from live_memory.adapters.llm.way_out import WayOut
 
 __all__ = ["GuardedTransport", "http_client"]
 
@@ -127,8 +125,7 @@ def http_client(target: Target) -> httpx2.AsyncClient:
     Raises:
         ModelRefused: the certificates that are to be trusted cannot be read.
     """
-    is_here = is_loopback(urlsplit(target.base_url).hostname or "")
-    way_out = WayOut() if is_here else target.way_out
+    way_out = target.way_out
     inner = httpx2.AsyncHTTPTransport(
         verify=way_out.trusted(), proxy=way_out.proxy, trust_env=False, limits=_LIMITS
     )

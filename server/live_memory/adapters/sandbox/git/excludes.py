@@ -53,7 +53,9 @@ class UserExcludes:
     def _of_repository(self, root: str, common: str | None) -> str | None:
         """What the repository's configuration names, where that may be opened."""
         config = "" if common is None else text_file(os.path.join(common, "config"))
-        named = [value for name, value in entries(config) if name == _KEY]
+        # A thousand branches take 20 ms to parse, and hardly any configuration names a list.
+        is_named = "excludesfile" in config.lower()
+        named = [value for name, value in entries(config) if name == _KEY] if is_named else []
         if not named or not named[-1]:
             return "" if named else None
         real = os.path.realpath(os.path.join(root, self._expanded(named[-1])))
@@ -74,10 +76,8 @@ class UserExcludes:
         if "GIT_CONFIG_GLOBAL" in self.environ:
             yield self.environ["GIT_CONFIG_GLOBAL"]
             return
-        if self._xdg:
-            yield os.path.join(self._xdg, "config")
-        if self.home:
-            yield os.path.join(self.home, ".gitconfig")
+        yield os.path.join(self._xdg, "config")
+        yield os.path.join(self.home, ".gitconfig")
 
     def _entries(
         self, file: str, git_folder: str | None, *, depth: int = 0

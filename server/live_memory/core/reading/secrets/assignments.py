@@ -37,15 +37,15 @@ _PHRASE_OWNERS = ("seed", "recovery", "secret", "wallet", "backup")
 _OWNERS = (
     "api access secret private auth account encryption signing master shared service app deploy "
     "license subscription hmac session cookie crypto cipher jwt aes webhook admin root storage "
-    "function host bot server ingest integration decryption verification presharedkey preshared "
-    "consumer wrapping cookie_secret flask django rails"
+    "function host bot server ingest integration decryption verification presharedkey "
+    "consumer wrapping flask django rails"
 )
 _KEY_OWNERS = tuple(_OWNERS.split())
 # What such a key names is no secret.
 _NAMED = (
     "public pub cache primary foreign sort partition index object row col column group lookup "
     "translation i18n locale hash idempotency dedup site registry hot map dict json yaml node "
-    "react query publishable anon shortcut storage_path file path s3 blob item record"
+    "react query publishable anon shortcut file path s3 blob item record"
 )
 _PUBLIC = tuple(_NAMED.split())
 

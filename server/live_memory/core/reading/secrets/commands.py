@@ -60,8 +60,7 @@ _PROGRAMS: Mapping[str, re.Pattern[str]] = {
     "kubectl": _flag("-from-literal", r"[\"']?[\w.-]{1,100}=(?P<v>[^\s\"']{1,400})"),
     "useradd": _flag("p"), "usermod": _flag("p"), "twine": _flag("p"), "psexec": _flag("p"),
 }  # fmt: skip
-# The first letters of those flags.
-_LETTERS = frozenset("uUpPaAwXcskKfLidb")
+# The first letters of the long flags.
 _LONG_LETTERS = frozenset("upacsdf")
 _ENDS = re.compile(r"[|;&\r\n(`]")
 # A port, a path, another flag, a variable.
@@ -87,7 +86,7 @@ def given(text: str) -> Iterator[Span]:
     looked, flags = 0, None
     for at in sites(text, " -"):
         letter = text[at + 2 : at + 3]
-        if not (letter in _LETTERS or (letter == "-" and text[at + 3 : at + 4] in _LONG_LETTERS)):
+        if not (letter.isalpha() or (letter == "-" and text[at + 3 : at + 4] in _LONG_LETTERS)):
             continue
         looked, flags = at, _program(text, looked, at, flags)
         match = flags.match(text, at + 1) if flags else None

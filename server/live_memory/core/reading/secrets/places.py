@@ -92,13 +92,12 @@ def _manifests(text: str) -> Iterator[Span]:
             continue
         if not _KIND_ENDS.match(text, at + len("Secret")):
             continue
-        start = max(
-            text.rfind("\n---", max(done, at - _MOST_MANIFEST), at), done, at - _MOST_MANIFEST
-        )
+        least = max(done, at - _MOST_MANIFEST)
+        start = max(text.rfind("\n---", least, at), least)
         end = text.find("\n---", at, at + _MOST_MANIFEST)
         done = end if end >= 0 else min(len(text), at + _MOST_MANIFEST)
-        yield from _entries(text, max(0, start), done)
-        for data in _JSON_DATA.finditer(text, max(0, start), done):
+        yield from _entries(text, start, done)
+        for data in _JSON_DATA.finditer(text, start, done):
             for entry in _JSON_ENTRY.finditer(text, *data.span("in")):
                 if not is_filled_in(entry["v"]):
                     yield Span(*entry.span("v"), "secret")
