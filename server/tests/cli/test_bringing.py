@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 
 from live_memory import __version__
 from live_memory.web.identity import published
+from live_memory.web.token import ensure_token
 from tests.support.server import a_free_port
 
 _REPOSITORY = Path(__file__).parents[3]
@@ -143,6 +145,7 @@ def test_sessions_that_start_at_once_bring_it_once_and_do_not_wait(user: _User) 
     assert user.noted("ran")[:2] == [
         f"{python} -I -m live_memory {w}" for w in ("--version", "headers")
     ]
+    assert sum(line.endswith(" headers") for line in user.noted("ran")) == 1
     assert user.run("stats").returncode == 0
     assert user.noted("ran")[-1] == f"{python} -I -m live_memory stats"
 
@@ -277,10 +280,10 @@ def test_nothing_that_a_project_may_set_decides_what_is_installed_or_run(user: _
     assert not (hostile.keys() - kept) & given.keys()
 
 
-@pytest.mark.parametrize("of", ["another user", "a group", "everyone"])
+@pytest.mark.parametrize("of", ["nobody", "root", "another user", "a group", "everyone"])
 def test_a_configuration_that_others_can_write_leads_to_no_program(user: _User, of: str) -> None:
     """F10: it names the data folder, and what is installed there is run."""
-    if of == "another user" and os.geteuid() != 0:
+    if of in ("root", "another user") and os.geteuid() != 0:
         pytest.skip("gives files to another user")
     made = user.folder / "theirs/environment" / __version__ / "bin"
     made.mkdir(parents=True)
@@ -290,13 +293,21 @@ def test_a_configuration_that_others_can_write_leads_to_no_program(user: _User, 
     config = user.folder / "home/.config/live-memory/config.toml"
     config.parent.mkdir(parents=True)
     config.write_text(f'data_dir = "{user.folder}/theirs"\n')
-    config.chmod({"another user": 0o644, "a group": 0o664, "everyone": 0o646}[of])
+    config.chmod(
+        {
+            "nobody": 0o600,
+            "root": 0o644,
+            "another user": 0o644,
+            "a group": 0o664,
+            "everyone": 0o646,
+        }[of]
+    )
     if of == "another user":
         os.chown(config, 65_534, 65_534)
 
     user.run("stats")
 
-    assert not (user.folder / "planted").exists()
+    assert (user.folder / "planted").exists() is (of in ("nobody", "root"))
 
 
 def test_everything_is_for_its_owner_only(user: _User) -> None:
@@ -328,6 +339,12 @@ def test_with_nothing_but_python_it_installs_the_server_itself_and_the_session_g
     server = published(user.environment.parent)
     assert server is not None
     assert (server.port, server.version) == (user.port, __version__)
+    assert ensure_token(user.environment.parent) not in second.stdout
+    asked = urllib.request.Request(
+        f"http://127.0.0.1:{user.port}/stats?cwd={user.folder}", headers=json.loads(second.stdout)
+    )
+    with urllib.request.urlopen(asked) as reply:
+        assert reply.status == 200
 
 
 def _wait_for(condition: Callable[[], bool], *, within_s: float = _WITHIN_S) -> None:

@@ -4,7 +4,7 @@ import os
 import socket
 import stat
 
-from live_memory.cli.failure import forget_trouble, note_trouble, trouble_of
+from live_memory.cli.failure import ExitCode, forget_trouble, note_trouble, trouble_of
 from tests.cli.shell import Shell
 
 
@@ -12,7 +12,7 @@ def _headers(shell: Shell, port: int) -> None:
     done = shell.run(
         "headers", environ={"CLAUDE_CODE_MCP_SERVER_URL": f"http://127.0.0.1:{port}/mcp"}
     )
-    assert done.code != 0
+    assert done.code == ExitCode.STRANGER
 
 
 def test_what_kept_a_session_from_its_server_is_shown_later_until_one_runs(shell: Shell) -> None:

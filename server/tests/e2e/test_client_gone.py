@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.scripted_endpoint import Channel, Play, Received, Text, Tools, serving
 from tests.support.server import RunningServer, running_server
+from tests.support.slowness import slowness
 
 _STALLED = Text("thinking", then="stall")
 _LOOK = Tools([("grep", json.dumps({"pattern": "MAX_RETRIES"}))])
@@ -96,7 +97,7 @@ def test_the_connection_to_the_model_closes_with_that_of_the_question(
             _until(lambda: len(channel.requests) == looks + 1)
             assert not channel.requests[-1].gone.wait(0.2)
             connection.close()
-            assert channel.requests[-1].gone.wait(1.0)
+            assert channel.requests[-1].gone.wait(1.0 * slowness())
             assert server.request("POST", "/v1/stop", {"when": "idle"}).json["stopping"]
         assert len(channel.requests) == looks + 1
 
@@ -110,7 +111,7 @@ def test_questions_that_wait_for_their_turn_end_too(tmp_path: Path, project: Pat
             _until(lambda: len(channel.requests) >= 3)
             for connection in asked:
                 connection.close()
-            assert all(received.gone.wait(1.0) for received in channel.requests[:3])
+            assert all(received.gone.wait(1.0 * slowness()) for received in channel.requests[:3])
             made = len(channel.requests)
             _until(
                 lambda: (

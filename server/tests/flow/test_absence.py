@@ -344,6 +344,7 @@ async def test_names_are_all_looked_for_where_one_of_them_is_everywhere(tmp_path
     question = "How do `commonThing` and `rareThing` and `noSuchThing` differ?"
     answer = await _asked(_made(tmp_path / "ws", {"gen.ts": text}), question)
     assert answer.text.startswith("`commonThing` stands in a file that is not learned, being")
+    assert "\n2|commonThing(" in answer.text
     assert "\n\n`rareThing` stands in a file" in answer.text
     assert "gen.ts:502\n502|rareThing();\n" in answer.text
     assert "\nNot found in this workspace: `noSuchThing`.\n" in answer.text

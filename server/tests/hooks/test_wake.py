@@ -87,7 +87,7 @@ def refusal(said: dict[str, object]) -> str:
 
 @contextmanager
 def listener(port: int, reply: bytes | None) -> Iterator[list[bytes]]:
-    """Somebody else's program on the port: it replies so, or never; what it was told."""
+    """Somebody else's program on the port: it replies so, closes, or is silent; what it heard."""
     heard: list[bytes] = []
     open_ones: list[socket.socket] = []
 
@@ -98,9 +98,11 @@ def listener(port: int, reply: bytes | None) -> Iterator[list[bytes]]:
             except OSError:
                 return
             open_ones.append(connection)
-            if reply is not None:
-                heard.append(connection.recv(65_536))
+            heard.append(connection.recv(65_536))
+            if reply:
                 connection.sendall(reply)
+            elif reply == b"":
+                connection.close()
 
     with socket.create_server(("127.0.0.1", port)) as server:
         thread = threading.Thread(target=serve)
@@ -141,6 +143,18 @@ def test_without_the_option_the_port_is_the_plugin_s_default(session: Session) -
     assert session.is_served()
 
 
+@pytest.mark.promise("spend-capped")
+def test_a_server_that_the_hook_starts_has_none_of_the_agent_s_keys(session: Session) -> None:
+    """The host keeps them from its header helper; who starts the server changes nothing."""
+    keys = {"ANTHROPIC_API_KEY": "sk-test-canary", "GITHUB_TOKEN": "ghp-canary"}
+    assert session.wake(option=True, LC_ALL="C.UTF-8", **keys) == {}
+    there = published(session.data_dir)
+    assert there is not None
+    environ = Path(f"/proc/{there.pid}/environ").read_text()
+    assert "LC_ALL=C.UTF-8" in environ
+    assert "canary" not in environ
+
+
 @pytest.mark.parametrize(
     "reply",
     [_REPLY, b"SSH-2.0-x\r\n\r\n", b"", b"HTTP/1.1 200 OK\r\n", None],
@@ -152,6 +166,8 @@ def test_a_stranger_is_named_and_shown_no_secret(session: Session, reply: bytes 
     with listener(session.port, reply) as heard:
         said = refusal(session.wake())
     assert f"port {session.port} is held by a program that is not Live Memory" in said
+    assert heard
+    assert heard[0].startswith(b"GET /health?nonce=")
     assert not any(token.encode() in each or b"uthorization" in each for each in heard)
 
 
@@ -160,9 +176,10 @@ def test_without_a_token_to_prove_it_by_a_stranger_is_one(session: Session, toke
     session.data_dir.mkdir(mode=0o700)
     if token != "none":
         (session.data_dir / "token").write_text("s" * 43 if "others" in token else "short")
-    (session.data_dir / "token").chmod(0o644) if "others" in token else None
-    with listener(session.port, None):
+        (session.data_dir / "token").chmod(0o644 if "others" in token else 0o600)
+    with listener(session.port, None) as heard:
         assert f"port {session.port} is held by" in refusal(session.wake())
+    assert not any(heard)  # nothing is asked that could not be judged
 
 
 def test_a_server_of_ours_that_does_not_answer_in_time_is_not_refused(

@@ -60,7 +60,7 @@ async def test_an_empty_reply_costs_one_more_call(
         Status(500, "this is no gzip", {"content-encoding": "gzip"}),
         Status(401, "this is no gzip", {"content-encoding": "gzip, gzip"}),
         Raw([b"\xff\xfe\x00data: \xc3(\n\n"]),
-        Raw([gzip.compress(b"data: {}\n\n")]),
+        Raw([gzip.compress(b"data: {}\n\n", mtime=0)]),
         Body("it is", "text/event-stream; charset=of-no-kind"),
         *(
             Status(500, "it is \\x down", {"content-type": f"text/plain; charset={name}"})
