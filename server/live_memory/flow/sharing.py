@@ -62,8 +62,7 @@ class Sharing:
             return
         facts = await _standing(ledger, other)
         if facts:
-            front = tuple(fact.id for fact in other.window.front)
-            await other.record(Compacted(frozenset(), facts, front))
+            await other.record(Compacted(frozenset(), facts))
         self._given[pair] = ledger
 
 

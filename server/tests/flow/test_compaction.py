@@ -196,7 +196,7 @@ async def test_a_fact_whose_file_changes_while_it_is_summarised_is_never_stated(
 async def _with_a_fact(memory: Workspace, text: str, *, line: int) -> FactId:
     source = Source(RelPath("app/limits.py"), ContentHash.of(LIMITS), line, line)
     fact = Fact(FactId("f" * 16), text, (source,))
-    await memory.record(Compacted(frozenset(), (fact,), (fact.id,)))
+    await memory.record(Compacted(frozenset(), (fact,)))
     return fact.id
 
 

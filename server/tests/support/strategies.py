@@ -126,7 +126,6 @@ compacted = st.builds(
     Compacted,
     st.frozensets(entry_numbers, max_size=8),
     st.lists(facts, max_size=3).map(tuple),
-    st.lists(fact_ids, max_size=3, unique=True).map(tuple),
     st.integers(0, 9),
 )
 forgotten = st.builds(

@@ -1,50 +1,27 @@
-"""Which facts stand in every prompt, and which are looked up for the question at hand."""
+"""Which facts are looked up for the question at hand."""
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from heapq import nsmallest
 from math import log
 
-from live_memory.core.asking.answer import CitationStatus
 from live_memory.core.companion.rendering import render_fact
 from live_memory.core.evidence.places import Terms
 from live_memory.core.evidence.words import base_name, identifiers, is_compound, tokens
-from live_memory.core.memory.events import QuestionAnswered
-from live_memory.core.memory.ledger import Fact, FactId, FactKind, Ledger
+from live_memory.core.memory.ledger import Fact, Ledger
 from live_memory.core.tokens import estimate
 from live_memory.core.values import RelPath
 
-__all__ = ["front_of", "relevant"]
+__all__ = ["relevant"]
 
-# An answer counts half as much as one that came so many answers later.
-_HALF_LIFE = 20
 # A fact of a file that evidence did not rank needs a name of the question, or this share of its
 # words: one common word is no reason.
 _ENOUGH_WORDS = 0.25
 # Facts never change their text, so each is cut up once; some 2 kB each.
 _REMEMBERED_TEXTS = 12_288
 _CODE, _NAME = re.compile(r"`([^`]+)`"), "="
-
-
-def front_of(
-    ledger: Ledger, answers: Sequence[QuestionAnswered], *, budget_tokens: int
-) -> tuple[FactId, ...]:
-    """Pinned facts, then structural ones, then those most used, then the newest; none stale.
-
-    `answers` are oldest first. What comes first is not squeezed out by what would still fit.
-    """
-    used = _used_lines(answers)
-    current = [(n, fact) for n, fact in enumerate(ledger.facts) if not fact.is_stale]
-
-    def order(numbered: tuple[int, Fact]) -> tuple[bool, bool, float, float, int]:
-        n, fact = numbered
-        is_structure = fact.kind is FactKind.STRUCTURE
-        return (not fact.is_pinned, not is_structure, -_use(fact, used), -fact.learned_at, -n)
-
-    ranked = [fact for _, fact in sorted(current, key=order)]
-    return tuple(fact.id for fact in _fitting(ranked, budget_tokens))
 
 
 def relevant(
@@ -90,30 +67,6 @@ def _fitting(facts: Sequence[Fact], budget_tokens: int) -> Iterator[Fact]:
         if room < 0:
             return
         yield fact
-
-
-def _used_lines(
-    answers: Sequence[QuestionAnswered],
-) -> Mapping[RelPath, list[tuple[int, int, int, float]]]:
-    """For each file the lines that answers rest on, with the answer's number and weight."""
-    used: dict[RelPath, list[tuple[int, int, int, float]]] = {}
-    for n, asked in enumerate(answers):
-        weight = 0.5 ** ((len(answers) - 1 - n) / _HALF_LIFE)
-        for cited in asked.answer.citations:
-            if cited.status is CitationStatus.VERIFIED:
-                used.setdefault(cited.path, []).append((cited.start, cited.end, n, weight))
-    return used
-
-
-def _use(fact: Fact, used: Mapping[RelPath, list[tuple[int, int, int, float]]]) -> float:
-    """What the answers on a fact's lines weigh, each once."""
-    weights = {
-        n: weight
-        for source in fact.sources
-        for start, end, n, weight in used.get(source.path, ())
-        if start <= source.end and source.start <= end
-    }
-    return sum(weights.values())
 
 
 @lru_cache(maxsize=_REMEMBERED_TEXTS)

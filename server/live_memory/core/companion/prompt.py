@@ -27,7 +27,6 @@ from live_memory.core.tokens import estimate
 
 __all__ = [
     "KNOWN",
-    "LEDGER_SHARE",
     "Held",
     "Tail",
     "entry_tokens",
@@ -40,8 +39,6 @@ __all__ = [
     "stable",
 ]
 
-# The share of the window that facts chosen at a compaction may take (product.md section 5).
-LEDGER_SHARE = 0.12
 # A line's worth of text is not worth counting token by token.
 _SHORT, _CHARACTERS_A_TOKEN = 300, 3
 # An entry without text is 200 bytes of memory; some thousands of them are enough.

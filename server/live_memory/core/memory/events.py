@@ -70,13 +70,11 @@ class QuestionAnswered:
 class Compacted:
     """A summary replaced exactly the entries it `covers` by facts.
 
-    `front` are the facts that every prompt shows from now on, in order; `rejected` counts what
-    was proposed and not admitted.
+    `rejected` counts what was proposed and not admitted.
     """
 
     covers: frozenset[EntryNumber]
     facts: tuple[Fact, ...]
-    front: tuple[FactId, ...] = ()
     rejected: int = 0
 
 

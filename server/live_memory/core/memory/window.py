@@ -22,7 +22,7 @@ from live_memory.core.memory.events import (
     NoteWritten,
     QuestionAnswered,
 )
-from live_memory.core.memory.ledger import Fact, Ledger
+from live_memory.core.memory.ledger import Ledger
 from live_memory.core.values import ContentHash, RelPath
 
 __all__ = ["Entry", "EntryContent", "Window", "apply", "current_hashes", "questions", "told_by"]
@@ -46,16 +46,13 @@ class Entry:
 class Window:
     """An immutable revision of a workspace's memory.
 
-    `front` are the facts that stand before the entries in every prompt, as they were when it was
-    chosen: between two compactions nothing there changes, so that prompts only grow. `archive`
-    has the answers whose entries are compacted, `settled` the last known hash of each file that
-    is known beyond the entries.
+    `archive` has the answers whose entries are compacted, `settled` the last known hash of each
+    file that is known beyond the entries.
     """
 
     revision: int = 0
     next_number: EntryNumber = _FIRST
     ledger: Ledger = field(default_factory=Ledger)
-    front: tuple[Fact, ...] = ()
     entries: tuple[Entry, ...] = ()
     archive: tuple[QuestionAnswered, ...] = ()
     settled: Mapping[RelPath, ContentHash] = field(default_factory=lambda: MappingProxyType({}))
@@ -114,13 +111,11 @@ def _compacted(window: Window, event: Compacted) -> Window:
     ledger = window.ledger.with_rejected(event.rejected).with_facts(born).without_old_rules()
     sources = {source.path: source.sha for fact in event.facts for source in fact.sources}
     settled = {path: sha for path, sha in {**sources, **hashes}.items() if sha is not None}
-    known = {fact.id: fact for fact in ledger.facts if not fact.is_stale}
     covered = [e.content for e in window.entries if e.number in event.covers]
     answers = [content for content in covered if isinstance(content, QuestionAnswered)]
     return replace(
         window,
         ledger=ledger,
-        front=tuple(known[fact_id] for fact_id in event.front if fact_id in known),
         entries=_without(window, event.covers),
         archive=(*window.archive, *answers)[-_MOST_ARCHIVED:],
         settled=MappingProxyType(settled),
@@ -134,7 +129,6 @@ def _forgotten(window: Window, event: Forgotten) -> Window:
     return replace(
         window,
         ledger=window.ledger.without(event.facts),
-        front=tuple(fact for fact in window.front if fact.id not in event.facts),
         entries=_without(window, event.entries),
         settled=MappingProxyType(settled),
     )

@@ -42,12 +42,12 @@ def entry(form: Form) -> Entry:
 def event_form(event: MemoryEvent) -> dict[str, object]:
     """An event as JSON values."""
     match event:
-        case Compacted(covers, facts, front, rejected):
+        case Compacted(covers, facts, rejected):
             return {
                 "kind": "compacted",
                 "covers": sorted(covers),
                 "facts": [fact_form(one) for one in facts],
-                "front": list(front),
+                "front": [],  # only earlier versions read it
                 "rejected": rejected,
             }
         case FactPinned(pinned):
@@ -69,7 +69,6 @@ def event(form: Form) -> MemoryEvent:
             return Compacted(
                 covers=_entries(form, "covers"),
                 facts=every(form, "facts", fact),
-                front=tuple(FactId(one) for one in texts(form, "front")),
                 rejected=get(form, "rejected", int),
             )
         case "pinned":

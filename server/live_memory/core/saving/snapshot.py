@@ -111,7 +111,7 @@ def to_form(snapshot: Snapshot) -> dict[str, object]:
             "facts": [fact_form(one) for one in window.ledger.facts],
             "forgotten": sorted(window.ledger.forgotten),
             "rejected": window.ledger.rejected,
-            "front": [fact_form(one) for one in window.front],
+            "front": [],  # only earlier versions read it
             "entries": [entry_form(one) for one in window.entries],
             "archive": [answered_form(one) for one in window.archive],
             "settled": hashes_form(window.settled),
@@ -166,7 +166,6 @@ def _window(form: Form) -> Window:
             forgotten=frozenset(FactId(one) for one in texts(form, "forgotten")),
             rejected=get(form, "rejected", int),
         ),
-        front=every(form, "front", fact),
         entries=every(form, "entries", entry),
         archive=every(form, "archive", answered),
         settled=hashes(form, "settled"),

@@ -4,18 +4,16 @@ A compaction that fails, is cancelled or comes to nothing sends no event, and so
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import anyio
 import anyio.to_thread
 
-from live_memory.core.compacting.choosing import front_of
 from live_memory.core.compacting.plan import CompactionPlan, plan
-from live_memory.core.companion.prompt import LEDGER_SHARE, entry_tokens
+from live_memory.core.companion.prompt import entry_tokens
 from live_memory.core.errors import Busy, LiveMemoryError
 from live_memory.core.memory.events import Compacted, EntryNumber, MemoryEvent, QuestionAnswered
-from live_memory.core.memory.ledger import FactId
-from live_memory.core.memory.window import Window, questions
+from live_memory.core.memory.window import Window
 from live_memory.core.signals import CompactionFailed, CompactionFinished
 from live_memory.core.values import Instant, WorkspaceKey
 from live_memory.flow.compacting.summarising import Summariser
@@ -116,9 +114,8 @@ class Compactor:
             except LiveMemoryError as problem:
                 self._failed(problem)
                 return False
-            front = await anyio.to_thread.run_sync(_front, seen, compacted, budget)
             try:
-                await record(replace(compacted, front=front))
+                await record(compacted)
             except Busy:  # the window's owner is behind, or closing; the next event asks again
                 return False
         after = before - sum(sizes[number] for number in compacted.covers)
@@ -186,8 +183,3 @@ def _asked(window: Window) -> int:
     """How many questions were ever answered, as far as the window remembers."""
     newer = sum(isinstance(entry.content, QuestionAnswered) for entry in window.entries)
     return len(window.archive) + newer
-
-
-def _front(window: Window, compacted: Compacted, budget: int) -> tuple[FactId, ...]:
-    ledger = window.ledger.with_facts(compacted.facts)
-    return front_of(ledger, questions(window), budget_tokens=int(budget * LEDGER_SHARE))

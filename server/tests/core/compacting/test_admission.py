@@ -461,7 +461,7 @@ def test_a_fact_says_who_distilled_it() -> None:
 def test_a_fact_whose_source_changed_is_stale_and_the_new_value_is_another_fact() -> None:
     """C27: `MAX_RETRIES` becomes 3."""
     first = _admit(_said("`MAX_RETRIES` is 7.", (CLIENT, 4, 4)))
-    window = apply(Window(), Compacted(frozenset(), first.facts, (first.facts[0].id,)))
+    window = apply(Window(), Compacted(frozenset(), first.facts))
     now = _source(CLIENT, [line.replace("= 7", "= 3") for line in CLIENT_LINES])
     window = apply(window, FileChanged(CLIENT, now.sha, NOW))
     assert [fact.is_stale for fact in window.ledger.facts] == [True]

@@ -1,4 +1,4 @@
-"""The front is what is pinned, structural and used; a question finds the facts that it names."""
+"""A question finds the facts that it names."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,19 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.core.asking.answer import (
-    Answer,
-    Citation,
-    CitationStatus,
-    Grounding,
-    Mode,
-    Question,
-)
-from live_memory.core.compacting.choosing import front_of, relevant
+from live_memory.core.compacting.choosing import relevant
 from live_memory.core.companion.rendering import render_fact
 from live_memory.core.evidence.question import terms_of
-from live_memory.core.memory.events import QuestionAnswered
-from live_memory.core.memory.ledger import Fact, FactId, FactKind, Ledger, Source
+from live_memory.core.memory.ledger import Fact, FactId, Ledger, Source
 from live_memory.core.tokens import estimate
 from live_memory.core.values import ContentHash, Instant, RelPath
 from tests.support import strategies as given_a
@@ -34,14 +25,6 @@ def _fact(name: str, text: str = "`x` is 3.", path: RelPath = A, start: int = 1)
     return Fact(FactId(name), text, (Source(path, ONE, start, start + 1),))
 
 
-def _answer(
-    *places: tuple[RelPath, int], status: CitationStatus = CitationStatus.VERIFIED
-) -> QuestionAnswered:
-    cited = tuple(Citation(path, line, line, status) for path, line in places)
-    answer = Answer("an answer", Mode.EVIDENCE, Grounding.VERIFIED, cited)
-    return QuestionAnswered(Question("what?", NOW), answer, 0)
-
-
 def _found(
     question: str, *known: Fact, near: Sequence[RelPath] = (), most: int = 10, budget: int = HUGE
 ) -> list[str]:
@@ -49,57 +32,10 @@ def _found(
     return [fact.id for fact in chosen]
 
 
-def test_pinned_facts_come_first_then_structure_then_what_is_used_then_the_newest() -> None:
-    known = [
-        replace(_fact("new"), learned_at=Instant(9.0)),
-        replace(_fact("old"), learned_at=Instant(1.0)),
-        replace(_fact("as-old"), learned_at=Instant(1.0)),
-        _fact("used-once", start=50),
-        _fact("used-twice", path=B),
-        replace(_fact("structure"), kind=FactKind.STRUCTURE),
-        replace(_fact("pinned"), is_pinned=True),
-        replace(_fact("stale"), is_pinned=True, is_stale=True),
-    ]
-    answers = [_answer((B, 2)), _answer((B, 1)), _answer((A, 50), (A, 51))]
-    assert front_of(Ledger(tuple(known)), answers, budget_tokens=HUGE) == (
-        "pinned", "structure", "used-twice", "used-once", "new", "as-old", "old",
-    )  # fmt: skip
-
-
-def test_a_newer_answer_counts_more_and_one_that_found_nothing_does_not() -> None:
-    ledger = Ledger((_fact("a", path=A), _fact("b", path=B)))
-    assert front_of(ledger, [_answer((A, 1)), _answer((B, 1))], budget_tokens=HUGE)[0] == "b"
-    assert front_of(ledger, [_answer((B, 1)), _answer((A, 1))], budget_tokens=HUGE)[0] == "a"
-    nothing = _answer((A, 1), status=CitationStatus.UNSUPPORTED)
-    assert front_of(ledger, [_answer((B, 1)), nothing], budget_tokens=HUGE)[0] == "b"
-    # Lines before and after those of a fact are none of its own.
-    for line in (2, 5):
-        beside = Ledger((_fact("a", start=3), _fact("b", path=B)))
-        assert front_of(beside, [_answer((B, 1)), _answer((A, line))], budget_tokens=HUGE)[0] == "b"
-    # One answer is one use, however often it cites the lines.
-    thrice = _answer((A, 1), (A, 2), (A, 1))
-    assert front_of(ledger, [thrice, _answer((B, 1))], budget_tokens=HUGE)[0] == "b"
-
-
-@given(ledgers, st.lists(given_a.answered, max_size=6), st.integers(0, 300))
-def test_the_front_is_current_fits_and_grows_with_its_budget(
-    ledger: Ledger, answers: list[QuestionAnswered], budget: int
-) -> None:
-    front = front_of(ledger, answers, budget_tokens=budget)
-    chosen = [ledger[fact_id] for fact_id in front]
-    assert len(set(front)) == len(front)
-    assert not any(fact.is_stale for fact in chosen)
-    assert sum(estimate(render_fact(fact)) for fact in chosen) <= budget
-    everything = front_of(ledger, answers, budget_tokens=HUGE)
-    assert everything[: len(front)] == front
-    assert set(everything) == {fact.id for fact in ledger.facts if not fact.is_stale}
-
-
 def test_what_fits_exactly_is_chosen_and_what_is_a_token_too_long_is_not() -> None:
     ledger = Ledger((_fact("a", "`send_it` is 3."), _fact("b", "`send_it` is 4.")))
     room = sum(estimate(render_fact(fact)) for fact in ledger.facts)
     for budget, expected in ((room, ["b", "a"]), (room - 1, ["b"]), (0, [])):
-        assert [*front_of(ledger, (), budget_tokens=budget)] == expected
         assert _found("What is `send_it`?", *ledger.facts, budget=budget) == expected
 
 

@@ -110,7 +110,7 @@ def summarised(draw: st.DrawFn) -> Compacted:
         for paths in [draw(st.lists(st.sampled_from(list(read)), min_size=1, max_size=2))]
     )
     covers = draw(st.frozensets(given_a.entry_numbers, max_size=8))
-    return Compacted(covers, facts, tuple(fact.id for fact in facts))
+    return Compacted(covers, facts)
 
 
 @pytest.mark.promise("never-falsely-fresh")
@@ -128,12 +128,10 @@ def test_the_bytes_of_the_last_look_are_known_whatever_was_compacted_since(
         now = current_hashes(window)
         # That a file is gone is known until its entry goes; nothing is said of it then.
         assert {path: now.get(path) for path in seen} == seen
-        chosen: tuple[Fact, ...] = ()
         if isinstance(event, Compacted):
             seen = {path: sha for path, sha in seen.items() if sha is not None}
-            chosen = window.front
             assert all(isinstance(sha, ContentHash) for sha in window.settled.values())
-        for fact in (*window.ledger.facts, *chosen):
+        for fact in window.ledger.facts:
             has_changed = any(now.get(s.path, s.sha) != s.sha for s in fact.sources)
             assert fact.is_stale or not has_changed
 
@@ -170,9 +168,8 @@ def test_no_fact_is_fresh_again_because_the_look_that_made_it_stale_was_forgotte
     entries = frozenset(entry.number for entry in window.entries)
     forgot = apply(window, Forgotten(entries, frozenset()))
     assert current_hashes(forgot)[path] == last
-    after = apply(forgot, Compacted(frozenset(), (), tuple(fact.id for fact in facts)))
+    after = apply(forgot, Compacted(frozenset(), ()))
     assert after.ledger == window.ledger
-    assert [fact.sources[0].sha for fact in after.front] == [last]
 
 
 @pytest.mark.promise("never-falsely-fresh")
@@ -181,9 +178,8 @@ def test_no_compaction_makes_a_fact_fresh_again_only_a_look_does() -> None:
     for event in (_seen(A, ONE), FileChanged(A, TWO, NOW)):
         window = apply(window, event)
     window = apply(window, Forgotten(frozenset({EntryNumber(2)}), frozenset()))
-    after = apply(window, Compacted(frozenset(), (_fact("g", B, ONE),), (FactId("f"),)))
+    after = apply(window, Compacted(frozenset(), (_fact("g", B, ONE),)))
     assert {fact.id: fact.is_stale for fact in after.ledger.facts} == {"f": True, "g": False}
-    assert after.front == ()
     assert not apply(after, FileChanged(A, ONE, NOW)).ledger.facts[0].is_stale
 
 
@@ -258,30 +254,21 @@ def test_answers_survive_the_compaction_of_their_entries(
     assert sorted(map(repr, questions(window))) == sorted(map(repr, answered))
 
 
-def test_a_fact_in_front_stays_as_it_was_until_the_next_compaction() -> None:
-    fact = _fact("f", A, ONE)
-    window = apply(Window(), Compacted(frozenset(), (fact,), (fact.id,)))
-    for event in (FactPinned(fact.id), FileChanged(A, TWO, NOW)):
-        window = apply(window, event)
-        assert window.front == (fact,)
-    assert apply(window, Compacted(frozenset(), (), (fact.id,))).front == ()
-
-
 def test_a_fact_that_was_forgotten_does_not_come_back() -> None:
     fact = _fact("f", A, ONE)
-    window = apply(Window(), Compacted(frozenset(), (fact,), (fact.id,)))
+    window = apply(Window(), Compacted(frozenset(), (fact,)))
     window = apply(window, Forgotten(frozenset(), frozenset({fact.id})))
-    assert (window.front, window.ledger.facts) == ((), ())
-    assert apply(window, Compacted(frozenset(), (fact,), (fact.id,))).ledger.facts == ()
+    assert window.ledger.facts == ()
+    assert apply(window, Compacted(frozenset(), (fact,))).ledger.facts == ()
 
 
 def test_a_compaction_counts_what_was_not_admitted_and_leaves_what_it_does_not_name() -> None:
-    first = Compacted(frozenset(), (_fact("f", A, ONE),), (FactId("f"),), rejected=3)
+    first = Compacted(frozenset(), (_fact("f", A, ONE),), rejected=3)
     window = apply(apply(Window(), first), NoteWritten("n", NOW))
     after = apply(window, Compacted(frozenset(), (_fact("g", B, ONE),), rejected=2))
     assert after.ledger.rejected == 5
     assert [fact.id for fact in after.ledger.facts] == ["f", "g"]
-    assert (after.entries, after.front) == (window.entries, ())
+    assert after.entries == window.entries
 
 
 def test_the_newest_thousand_answers_outlive_their_entries_oldest_first() -> None:
