@@ -11,7 +11,7 @@ __all__ = ["bars", "block_table", "charts", "cost_table", "planted_table"]
 
 Group = tuple[str, str, str]
 CHAT, MESSAGES = "chat completions", "messages"
-# What benchmarks.md asks for, by order of the recordings.
+# The bars, by order of the recordings.
 _CACHED = {"read-only": 0.90, "with edits": 0.85}
 _MONEY = {"read-only": 0.008, "with edits": 0.010, "10 min apart": 0.012}
 _PROMPT, _GOLD, _CALLS, _RECALL, _KEPT = 25_000, 0.85, 2, 0.95, 1.0

@@ -1,4 +1,4 @@
-"""Does an answer show what has to be seen, so that the search ends with it? benchmarks.md 8."""
+"""Does an answer show what has to be seen, so that the search ends with it?"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack

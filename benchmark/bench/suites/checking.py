@@ -1,4 +1,4 @@
-"""Does the check of citations know right places from wrong ones? benchmarks.md 7."""
+"""Does the check of citations know right places from wrong ones?"""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence

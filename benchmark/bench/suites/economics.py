@@ -1,4 +1,4 @@
-"""What an answer costs, at a simulated provider that bills as real ones do; benchmarks.md 4."""
+"""What an answer costs, at a simulated provider that bills as real ones do."""
 
 from collections.abc import Callable, Iterator, Mapping
 

@@ -1,4 +1,4 @@
-"""Is anything ever stale? What was learned at one commit is asked at the next; benchmarks.md 2."""
+"""Is anything ever stale? What was learned at one commit is asked at the next."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What does it add to a machine and to a session? benchmarks.md 5."""
+"""What does it add to a machine and to a session?"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

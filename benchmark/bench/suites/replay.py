@@ -1,4 +1,4 @@
-"""Recorded sessions: what of the views was kept, and what a question finds; benchmarks.md 3."""
+"""Recorded sessions: what of the views was kept, and what a question finds."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

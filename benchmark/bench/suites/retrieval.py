@@ -1,4 +1,4 @@
-"""Does a server without a model find the right places? benchmarks.md 1."""
+"""Does a server without a model find the right places?"""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence

@@ -82,7 +82,7 @@ def command(*, print_limits: bool, mode: str, **flags: object) -> None:
 
 
 def serve(read: Callable[[], Configuration], *, mode: Mode = Mode.FOREGROUND) -> int:
-    """Serve until told to stop; the exit code says why it ended (product.md 2.4).
+    """Serve until told to stop; the exit code says why it ended.
 
     Raises:
         InvalidRequest: a setting or a file of ours is not as it must be.
@@ -153,7 +153,7 @@ def _serve_locked(
 
 
 def _publish(settings: Settings, here: RunningServer) -> None:
-    """Say where we are; who finds no room for that looks where the settings say (C10)."""
+    """Say where we are; who finds no room for that looks where the settings say."""
     try:
         known.publish(settings.data_dir, here)
     except OSError as problem:

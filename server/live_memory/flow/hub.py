@@ -28,7 +28,7 @@ __all__ = ["Hub", "Open"]
 
 # As many as a person works in at a time; more are opened again when they are asked for.
 _MOST_OPEN, _MOST_IN_USE = 16, 256
-# How often a disk that takes nothing is tried again (S46: whole again within 10 s).
+# How often a disk that takes nothing is tried again; memory is whole again within 10 s.
 _KEEP_AGAIN_S = 5.0
 # How long what is no question waits for room for one more.
 _WAIT_S = 15.0

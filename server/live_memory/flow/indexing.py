@@ -35,7 +35,7 @@ _BATCH, _BATCH_BYTES = 100, 1_000_000
 _SOON, _SOON_BYTES = 150, 1_500_000
 # Questions that come one upon the other may hold the pass up for so long before each batch.
 _GIVE_WAY_S = 5.0
-# How often an index that is not kept is tried on disk again (S46: whole again within 10 s).
+# How often an index that is not kept is tried on disk again; it is whole again within 10 s.
 _RETRY_S = 5.0
 # So many signatures are compared in ten milliseconds, the first time; later in one.
 _FEW = 2_000

@@ -14,7 +14,7 @@ from live_memory.ports import WorkspaceIdentity
 
 __all__ = ["Ask", "Jobs"]
 
-# product.md section 2.1: a job that nobody collects is kept for an hour.
+# For how long a job is kept that nobody collects.
 _KEPT_S = 3_600.0
 _MOST = 100
 

@@ -25,9 +25,9 @@ __all__ = ["Persister", "beginning_of", "restored"]
 _QUIET_S = 5.0
 # A server that crashes again and again would leave a journal each time.
 _AFTER_A_CRASH_S = 0.5
-# First soon, then at most so far apart that a disk with space again is noticed within 10 s (S46).
+# First soon, then at most so far apart that a disk with space again is noticed within 10 s.
 _RETRIES_S = (0.5, 1.0, 2.0, 4.0)
-# The last save may take this long when the server stops (design.md section 6).
+# The last save may take this long when the server stops.
 _FLUSH_S = 5.0
 # A sync takes milliseconds; a disk that takes longer than this is as good as away.
 _DISK_ANSWERS_S = 5.0

@@ -31,7 +31,7 @@ from live_memory.ports import EvidenceIndex, WorkspaceIdentity
 
 __all__ = ["Carried", "LastOpening", "Workspace"]
 
-# Events that may wait for the loop; beyond it callers hear `Busy` (design.md section 6).
+# Events that may wait for the loop; beyond it callers hear `Busy`.
 _INBOX = 1_024
 _DRAIN_S = 2.0
 _FEW_NAMES = 10

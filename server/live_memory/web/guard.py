@@ -16,7 +16,7 @@ from live_memory.web.identity import Identity
 
 __all__ = ["BODY_DEADLINE_S", "MAX_BODY_BYTES", "Guard", "has_token"]
 
-# A batch of a thousand hook events; security.md D17.
+# A batch of a thousand hook events.
 MAX_BODY_BYTES = 8 * 1024 * 1024
 # Loopback carries the largest body in milliseconds: whoever takes longer keeps a place occupied.
 BODY_DEADLINE_S = 5.0
@@ -86,7 +86,7 @@ class Guard:
             await self._app(scope, _Replay(body.data, receive), send)
 
     def _problem(self, scope: Scope, headers: Headers) -> Problem | None:
-        """The first reason to refuse, in the order of security.md D1."""
+        """The first reason to refuse, or none."""
         shown = headers.get(b"authorization", b"")
         is_known = any(hmac.compare_digest(shown, opens) for opens in self._opens)
         scope.setdefault("state", {})["has_token"] = is_known

@@ -28,7 +28,7 @@ _OTHERS_FIRST_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class McpLimits:
-    """security.md D17: with the library's own 10,000 sessions one client could take 0.5 GB."""
+    """With the library's own 10,000 sessions one client could take 0.5 GB."""
 
     sessions: int = 256
     idle_s: float = 600.0

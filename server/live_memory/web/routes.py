@@ -205,7 +205,7 @@ class Routes:
 
         Whoever has the token may. A process id says less: in a container it is another process.
         """
-        # A newer client may say more; it must not be refused for that (cases C07).
+        # A newer client may say more; it must not be refused for that.
         when = (await json_object(request)).get("when")
         if when not in ("now", "idle"):
             raise InvalidRequest('send {"when": "now"} or {"when": "idle"} to stop the server')

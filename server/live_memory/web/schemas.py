@@ -38,7 +38,7 @@ def workspace_form(workspace: WorkspaceIdentity) -> dict[str, object]:
 
 
 def answer_form(workspace: WorkspaceIdentity, answer: Answer) -> dict[str, object]:
-    """An answer (product.md section 2.5); its sources are in `citations`."""
+    """An answer; its sources are in `citations`."""
     return {
         "answer": _shown(answer.text),
         "mode": answer.mode.value,

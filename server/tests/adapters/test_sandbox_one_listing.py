@@ -1,4 +1,4 @@
-"""One listing, one set of rules: with git, without it, and where git's data are odd (cases B)."""
+"""One listing, one set of rules: with git, without it, and where git's data are odd."""
 
 import os
 import shutil

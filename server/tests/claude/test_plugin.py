@@ -69,7 +69,7 @@ def test_the_commands_put_real_figures_and_settings_before_the_model(stage: Stag
 
 @pytest.mark.real("claude")
 def test_a_stranger_on_the_port_gets_no_token_and_the_session_goes_on(stage: Stage) -> None:
-    """C03: the helper proves the server first (security.md D3)."""
+    """The helper proves the server first."""
     token = ensure_token(stage.data_dir)
     session = ["-p", "go", "--plugin-dir", str(stage.plugin)]
 

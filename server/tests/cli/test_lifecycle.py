@@ -163,7 +163,7 @@ def test_a_folder_named_like_the_package_is_not_run(shell: Shell, tmp_path: Path
 
 @pytest.mark.parametrize("command", ["status", "stats", "start", "headers"])
 def test_what_a_session_waits_for_imports_no_server(running: Shell, command: str) -> None:
-    """Importing the MCP library alone takes half a second (library-facts.md 1.1)."""
+    """Importing the MCP library alone takes half a second."""
     script = (
         "import sys; from live_memory.cli.main import run; run([sys.argv[1]]); "
         "print(sorted({'anyio', 'httpx2', 'mcp', 'starlette', 'uvicorn'} & set(sys.modules)))"

@@ -85,7 +85,7 @@ async def test_a_listing_is_in_path_order_and_says_what_reading_says(
 async def test_what_ignore_rules_name_is_not_listed(
     open_world: OpenWorld, commits: Sequence[Past] | None
 ) -> None:
-    """Nested rules, negations, anchors and an ignored parent, as git reads them (cases C14)."""
+    """Nested rules, negations, anchors and an ignored parent, as git reads them."""
     files = {
         ".gitignore": b"*.log\n!keep.log\n/build/\ndeep/**/x\n[z-a]\n\\\n!\n[[bad\n",
         "kept.py": b"1",

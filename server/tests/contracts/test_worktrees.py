@@ -1,4 +1,4 @@
-"""To which work tree of a repository a path belongs (cases C23), told by git's data alone."""
+"""To which work tree of a repository a path belongs, told by git's data alone."""
 
 import os
 from collections.abc import Sequence

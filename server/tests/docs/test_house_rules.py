@@ -1,4 +1,4 @@
-"""The sizes of style.md hold: a limit that is passed means a missing name, never an exemption."""
+"""The sizes of CONTRIBUTING.md hold: a limit that is passed means a missing name."""
 
 import ast
 import re
@@ -37,7 +37,7 @@ def test_no_package_has_more_than_fourteen_modules() -> None:
 
 
 def test_blind_excepts_stand_only_where_something_must_stay_alive() -> None:
-    """style.md section 7 names two: the per-workspace loop and the hook script."""
+    """There are two: the per-workspace loop and the hook script."""
     blind = [m for m in MODULES if "BLE001" in m.read_text(encoding="utf-8")]
     assert [m.name for m in blind] == ["open_workspaces.py"]
 

@@ -109,7 +109,7 @@ def test_nobody_else_can_have_the_port_too(tmp_path: Path, shared: int, user: in
 
 
 def test_what_it_makes_is_for_its_owner_only(tmp_path: Path, project: Path) -> None:
-    """product.md section 12, whatever the umask."""
+    """Private, whatever the umask."""
     before = os.umask(0)
     try:
         with running_server(tmp_path) as server:
@@ -324,7 +324,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
 async def test_a_client_goes_on_with_a_server_that_was_started_again(
     tmp_path: Path, project: Path
 ) -> None:
-    """C06, claude-code-facts 4.1: the same client, the same tool, after a crash."""
+    """The same client, the same tool, after a crash."""
     arguments = {"question": "Where is charge_card?", "cwd": str(project)}
     with running_server(tmp_path) as server:
         http_client = httpx2.AsyncClient(headers=dict(server.authorization), timeout=30)
@@ -339,7 +339,7 @@ async def test_a_client_goes_on_with_a_server_that_was_started_again(
 
 
 def test_the_limits_are_published(tmp_path: Path) -> None:
-    """product.md 2.4: both spellings print the same, and start nothing."""
+    """Both spellings print the same, and start nothing."""
     environment = environment_for(tmp_path, port=1)
     printed = subprocess.run(
         [sys.executable, "-m", "live_memory", "serve", "--print-limits"],

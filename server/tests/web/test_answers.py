@@ -44,7 +44,7 @@ async def client(at: Live) -> AsyncIterator[httpx2.AsyncClient]:
 
 
 def test_an_answer_goes_over_the_wire_as_the_contract_says() -> None:
-    """product.md section 2.5."""
+    """The fields that clients rely on."""
     answer = Answer(
         text="In `a.py`.\ud800",
         mode=Mode.COMPANION,

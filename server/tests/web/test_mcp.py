@@ -64,7 +64,7 @@ async def test_a_question_is_answered_in_one_text_block_with_progress(era: Era) 
 
 @both_eras
 async def test_the_tool_says_when_to_use_it_and_that_it_changes_nothing(era: Era) -> None:
-    """claude-code-facts 4: clients cut texts at 4,096 characters and read the start."""
+    """Clients cut texts at 4,096 characters and read the start."""
     async with live() as at, client(at, era) as mcp:
         (tool,) = (await mcp.list_tools()).tools
         instructions = mcp.instructions or ""

@@ -38,7 +38,7 @@ class ClaudeCode:
 
     def parse(self, payload: Mapping[str, object]) -> HostReport:
         """What one payload says; nothing is raised, whatever it holds."""
-        # Its records quote us, and large outputs of tools lie beside them (cases C29).
+        # Its records quote us, and large outputs of tools lie beside them.
         transcript = _path(payload, "transcript_path") or ""
         records = transcript.rpartition("/")[0] or None
         events = tuple(_events(payload))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["anthropic_model"]
 
-# Gateways that want `x-api-key` know the API's first version (library-facts.md section 2.1).
+# Gateways that want `x-api-key` know the API's first version.
 _OLD_VERSION = {"anthropic-version": "2023-06-01"}
 
 

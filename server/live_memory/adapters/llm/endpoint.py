@@ -32,7 +32,7 @@ class HeaderStyle(StrEnum):
 
 
 class Echo(StrEnum):
-    """Whether an endpoint wants a model's reasoning back on its turns with tool calls (C35)."""
+    """Whether an endpoint wants a model's reasoning back on its turns with tool calls."""
 
     AS_GIVEN = "as given"
     ALWAYS = "always"

@@ -11,7 +11,7 @@ __all__ = ["LONGEST_PAUSE_S", "MOST_TRIES", "Pace"]
 MOST_TRIES = 4
 
 # Before an endpoint showed that it works, so many calls may be on their way at once: 20 parallel
-# questions at an endpoint that is out of quota cost three calls (C34).
+# questions at an endpoint that is out of quota cost three calls.
 _ROOM_AT_FIRST, _ROOM_AT_MOST = 3, 32
 # A question does not wait longer than this for room: what is ahead of it may be a stall.
 _LONGEST_QUEUE_S = 5.0

@@ -23,7 +23,7 @@ from live_memory.core.values import ContentHash, RelPath, StatSignature
 __all__ = ["MAX_HASHED_BYTES", "OpenedFile", "Opening", "SafeRoot", "is_git_data", "signature_of"]
 
 # Hashing runs at 0.5 to 1.5 GB/s, so the largest file takes about a tenth of a second; larger
-# ones are dumps and media that no answer rests on (cases C15).
+# ones are dumps and media that no answer rests on.
 MAX_HASHED_BYTES = 64 * 1024 * 1024
 _CHUNK = 1024 * 1024
 # Kernels before 6.13 stamp ctime with their tick, up to 10 ms. Younger files wait that long, so

@@ -154,7 +154,7 @@ class DiskWorkspaces:
         )
 
     def _own_folders(self, root: str) -> Sequence[RelPath]:
-        """Our data folder, where it lies in a workspace (cases C29)."""
+        """Our data folder, where it lies in a workspace."""
         name = None if self._data_dir is None else inside(root, self._data_dir)
         return () if name is None else (RelPath(name),)
 

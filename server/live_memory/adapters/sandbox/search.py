@@ -27,7 +27,7 @@ from live_memory.core.values import RelPath
 
 __all__ = ["SearchedText", "Searcher", "counted", "searchable", "texts_of"]
 
-# A caller waits at most 5 s for a search (acceptance S24); what is not searched by then is cut.
+# A caller waits at most 5 s for a search; what is not searched by then is cut.
 _SEARCH_S, _NARROW_S, _MATCH_S = 3.0, 2.0, 2.0
 # A question on a workspace that is not known yet is answered within 5 s, also of 100,000 files.
 _MENTIONS_S = 2.5

@@ -17,7 +17,7 @@ from live_memory.web.token import read_token
 __all__ = ["Server", "find"]
 
 # A server that is busy with a first look answers within this; a program that accepts and never
-# speaks costs no more than this (cases.md C03).
+# speaks costs no more than this.
 _PROBE_S = 2.0
 # Of one that cannot prove itself, as there is no token, it is only asked what it is.
 _AGAIN_S = 0.5

@@ -68,7 +68,7 @@ class StopReason(StrEnum):
 class Budget:
     """What a question may cost: seconds until a reply is due, and tokens of answer.
 
-    Ranges are product.md section 2.1; what is usual has room for six to ten places (ADR 17).
+    What is usual has room for six to ten places (ADR 17).
     """
 
     timeout_s: float = 60.0

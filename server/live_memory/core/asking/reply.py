@@ -6,7 +6,7 @@ from live_memory.core.reading.text import clean
 
 __all__ = ["render"]
 
-# A default answer stays under this many characters (product.md 2.1); clients move longer tool
+# A default answer stays under this many characters; clients move longer tool
 # results to a file. More is allowed only to a caller who asked for more tokens.
 _MARKS = {
     CitationStatus.VERIFIED: "verified",

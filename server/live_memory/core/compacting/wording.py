@@ -1,4 +1,4 @@
-"""Whether a sentence is a statement about code, and not an order, advice, or talk (cases C21).
+"""Whether a sentence is a statement about code, and not an order, advice, or talk.
 
 What stands in a file is no excuse: a file can say anything, and what becomes a fact is later read
 by other programs as known to be true. So a doubtful sentence is lost, and nothing else with it.

@@ -2,7 +2,7 @@
 
 Every line of a file stands behind its number and a bar, other data behind a bar, and a header
 begins with `===` or with a place. So no data can forge a header, an end of quotation, or a turn
-of the talk (cases C21).
+of the talk.
 """
 
 import re

@@ -17,7 +17,7 @@ __all__ = ["LONGEST_WHOLE", "PARTS", "Unit", "cut", "headings", "loses_words", "
 
 # A definition of so many lines is shown whole, and so is one place; a longer one is cut near
 # blank or shallow lines. An inner function of so many lines is a place of its own
-# (answer-notes.md, "Composition that worked").
+# (ADR 17).
 LONGEST_WHOLE, _PIECE, _LONG_INNER = 60, 30, 80
 _ABOVE = re.compile(r"^\s*(?:@|#|//|/\*|\*|--|\[[A-Z]\w*)")
 _LONGEST_LINE = 2_000  # the rest of a longer line is data

@@ -34,7 +34,7 @@ class DecodedText:
 
 
 def clean(text: str) -> str:
-    """Replace lone surrogates and NUL, which JSON, SQLite and providers refuse (cases C18)."""
+    """Replace lone surrogates and NUL, which JSON, SQLite and providers refuse."""
     if text.isascii() and "\0" not in text:
         return text
     return _UNSPEAKABLE.sub("\ufffd", text)

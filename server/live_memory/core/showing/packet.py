@@ -22,7 +22,7 @@ __all__ = [
 
 # What a line of an answer has at most; a longer one is data.
 _LONGEST_LINE = 600
-# Answers are bounded by bytes, at what benchmarks.md counts for a token; tokenizers that cut code
+# Answers are bounded by bytes, at what the benchmark counts for a token; tokenizers that cut code
 # finer take up to a third more.
 _CHARACTERS_A_TOKEN = 3.6
 # In less than this no place fits.

@@ -26,7 +26,7 @@ from live_memory.ports import LanguageModel
 
 __all__ = ["Draft", "consult"]
 
-# Replies that may call tools (product.md section 7).
+# Replies that may call tools, so that no model goes on for ever.
 _STEPS = 8
 _LOOK_FIRST = (
     "Nothing that supports an answer is in view. Look with your tools before you answer, "

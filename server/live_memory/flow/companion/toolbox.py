@@ -36,7 +36,7 @@ __all__ = ["Seen", "Toolbox"]
 
 # One result, and all results of one question: a question may read about ten files whole.
 _ONE_RESULT, _ALL_RESULTS = 30_000, 200_000
-# Calls of one turn that are run; more in one reply is a loop, not a plan (acceptance S40).
+# Calls of one turn that are run; more in one reply is a loop, not a plan.
 _CALLS_A_TURN = 16
 
 _Run = Callable[[ToolRequest], Awaitable[str]]

@@ -78,7 +78,7 @@ class Reception:
         worktrees: Worktrees,
         private: Sequence[str] = (),
     ) -> None:
-        """`private` folders are our own: nothing in them is ever learned (cases C29)."""
+        """`private` folders are our own: nothing in them is ever learned."""
         self._dialect = dialect
         self._opened = opened
         self._spool = spool

@@ -9,8 +9,8 @@ from live_memory.core.hosts.shell import Search
 
 __all__ = ["MOST_WAITING", "Item", "Waiting"]
 
-# security.md D17: paths that may wait, some 0.5 kB each; a burst beyond it is counted and checked
-# as a whole. Four of the largest requests may come before the first of them is learned.
+# Paths that may wait, some 0.5 kB each; a burst beyond it is counted and checked as a whole. Four
+# of the largest requests may come before the first of them is learned.
 MOST_WAITING = 4_000
 # A file that is being edited is looked at once it rests, and at the latest after the second time.
 _QUIET_S, _LONGEST_S = 1.0, 5.0

@@ -192,7 +192,7 @@ class OpenWorkspaces:
         except LiveMemoryError as problem:
             slot.problem = problem
             self._signals.emit(WorkspaceFailed(key, str(problem)))
-        # The per-workspace guard that style.md names: one workspace's bug must not end the others.
+        # The guard around each workspace: one workspace's bug must not end the others.
         except Exception as bug:  # noqa: BLE001
             slot.problem = Unavailable("the workspace failed; the next question opens it again")
             self._signals.emit(WorkspaceFailed(key, repr(bug)))

@@ -1,7 +1,7 @@
 """Connections that wait for a request are few and short-lived, so that slow clients block nobody.
 
-The server library has no limit of its own on how long a request may take to arrive (security.md
-5.5); this is its protocol with one.
+The server library has no limit of its own on how long a request may take to arrive;
+this is its protocol with one.
 """
 
 import asyncio
@@ -124,8 +124,7 @@ def _end_of_head(data: bytes, start: int) -> int | None:
 def _with_blanks_seen(head: bytes) -> bytes:
     """The head with a mark for blanks after credentials.
 
-    The parser drops them, and so would take a token with a blank after it for the right one
-    (acceptance S03).
+    The parser drops them, and so would take a token with a blank after it for the right one.
     """
     lines = head.split(b"\n")
     for at, line in enumerate(lines):

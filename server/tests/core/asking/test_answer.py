@@ -1,4 +1,4 @@
-"""Questions and budgets take what product.md allows and explain what they refuse."""
+"""Questions and budgets take what the tool allows and explain what they refuse."""
 
 import math
 from dataclasses import replace

@@ -41,7 +41,7 @@ _LOCK_S = 5.0
 # An endpoint may still repeat a token that was replaced while it answered.
 _MOST_SEEN = 8
 _LOCK_NAME = "login.lock"
-# Refusals of the kind of credential, whatever its age (cases C11).
+# Refusals of the kind of credential, whatever its age.
 _NOT_FOR_US = re.compile(
     r"only authorized for use with|oauth\b.{0,60}\bnot (?:currently )?(?:supported|allowed)"
     r"|authentication is (?:currently )?not supported",

@@ -24,7 +24,7 @@ __all__ = ["Complaint", "cleaned", "error_of", "is_overflow_prose", "limit_in"]
 _LONGEST_TEXT = 300
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
 
-# One a provider; the list is from their documents and from cases C32 and local-models.md.
+# One for each provider and local server, from their documents and sources.
 _OVERFLOW = re.compile(
     r"context_length_exceeded|exceed_context_size|model_context_window_exceeded|request_too_large"
     r"|(?:prompt|input|request|message|conversation|context)s?(?: \w{1,30}){0,3} (?:is|are) too"
@@ -103,7 +103,7 @@ def error_of(complaint: Complaint, *, secrets: Collection[str] = ()) -> ModelUna
 
 
 def is_overflow_prose(text: str) -> bool:
-    """Whether a short reply is an error about length and no answer (C32)."""
+    """Whether a short reply is an error about length and no answer."""
     return _PROSE.fullmatch(text.strip()) is not None
 
 

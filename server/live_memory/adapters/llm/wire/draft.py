@@ -13,7 +13,7 @@ __all__ = ["CHARACTERS_A_TOKEN", "Draft", "DraftCall"]
 # stopped there.
 CHARACTERS_A_TOKEN = 16
 _LONGEST_NAME = 200
-# Longer arguments are cut here; they are no JSON any more, and the model is told so (C36).
+# Longer arguments are cut here; they are no JSON any more, and the model is told so.
 _LONGEST_ARGUMENTS = 64 * 1024
 _MOST_CALLS = 128
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 __all__ = ["EventReader", "ServerEvent", "StreamBroken"]
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
-# A tool call of 5 MB on one line still gets through, to be refused as a bad call (S40).
+# A tool call of 5 MB on one line still gets through, to be refused as a bad call.
 _LONGEST_LINE = 8 * 1024 * 1024
 # A reply of 32,000 tokens is about 10 MB of small events.
 _LONGEST_REPLY = 32 * 1024 * 1024

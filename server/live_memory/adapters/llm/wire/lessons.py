@@ -41,7 +41,7 @@ _OUTPUT_LIMIT = re.compile(
 
 
 def refuses_tools(complaint: Complaint) -> bool:
-    """Whether the endpoint says that this model takes no tools (C38)."""
+    """Whether the endpoint says that this model takes no tools."""
     return complaint.status in _TEACHING and _NO_TOOLS.search(complaint.body) is not None
 
 

@@ -39,7 +39,7 @@ _LIMITS = httpx2.Limits(max_connections=64, max_keepalive_connections=16, keepal
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
-    """Checks each request when it is sent, and gives it its credential only then (D12)."""
+    """Checks each request when it is sent, and gives it its credential only then."""
 
     def __init__(self, target: Target, inner: httpx2.AsyncBaseTransport) -> None:
         url = urlsplit(target.base_url)
