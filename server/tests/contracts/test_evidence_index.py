@@ -129,6 +129,17 @@ async def test_what_a_file_is_counts_before_the_best_are_taken(index: EvidenceIn
     assert found.files[0].path.text == found.units[0].place.path.text == "src/a.py"
 
 
+async def test_a_file_that_holds_more_of_the_question_comes_first(index: EvidenceIndex) -> None:
+    body = "def {}():\n    return {}\n\n\n".format
+    part = body("ship", "parcel, stamp") + body("hold", "parcel") + body("drop", "parcel")
+    whole = body("ship", "parcel, stamp") + body("pay", "postage")
+    rest = {
+        f"src/{word}_{n}.py": body("x", word) for n in range(3) for word in ("stamp", "postage")
+    }
+    await _fill(index, {"src/a.py": part, "src/b.py": whole, **rest})
+    assert (await _found(index, "parcel stamp postage"))[0] == "src/b.py"
+
+
 async def test_the_files_of_the_best_places_come_behind_the_best_files(
     index: EvidenceIndex,
 ) -> None:

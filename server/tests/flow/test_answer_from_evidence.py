@@ -582,3 +582,29 @@ async def test_a_file_that_is_only_known_in_part_is_said_to_be() -> None:
     answer = await answer_from_evidence(question, desk=Desk(shelf, index))
     assert _last(answer).endswith(" a.py is only indexed up to line 12.")
     assert "b.py is only" not in answer.text
+
+
+TITLES = (
+    "Session cookie saved without the SameSite setting",
+    "Can the session cookie lifetime be changed?",
+    "Is there a way to save the session cookie of WidgetShop?",
+)
+MADE_UP = """
+```
+from widgetshop import Gadget
+$ frobnicate --zap
+Traceback (most recent call last):
+  File "/home/me/widgetshop/gadget.py", line 3, in quuxify
+GadgetError: blorp
+```
+Python 3.11.3, widgetshop 2.0.1, Linux-6.3.2-arch1-1-x86_64-with-glibc2.37, GCC 12.2.1
+Gizmo and Gadget are mine. Could you add it? I would expect the blorp to be frobnicated.
+"""
+
+
+@pytest.mark.parametrize("title", TITLES)
+async def test_a_report_with_names_that_its_author_made_up_is_answered(title: str) -> None:
+    answer = await answered(f"{title}\n{MADE_UP}")
+    assert answer.grounding is not Grounding.UNGROUNDED
+    assert answer.citations[0].path == RelPath("src/sessions.py")
+    assert not answer.text.startswith("Not found")

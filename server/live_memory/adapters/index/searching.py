@@ -13,8 +13,10 @@ from live_memory.adapters.index.database import Damaged
 from live_memory.adapters.index.files import File
 from live_memory.adapters.index.reading import Holdings
 from live_memory.core.evidence import ranking
+from live_memory.core.evidence.natures import is_program
 from live_memory.core.evidence.outline import enclosing
 from live_memory.core.evidence.places import Candidates, RankedFile, RankedUnit, Terms
+from live_memory.core.evidence.question import is_on_a_subject
 from live_memory.core.evidence.traits import unpacked
 from live_memory.core.evidence.words import base_name
 
@@ -24,6 +26,8 @@ __all__ = ["Scored", "rank", "score"]
 _MOST_LIKELY, _MOST_PLACES = 600, 60
 # The files of so many places are opened, beside the best files.
 _MOST_OPENED = 16
+# So many times the files that are wanted are looked at for how much of the question they hold.
+_MORE = 2
 # So many units of a word are gone through in the time in which one of them is looked for.
 _FEW_TIMES = 20
 # With 100,000 files a question's common words are in a million units: four megabytes, and as much
@@ -105,8 +109,10 @@ def rank(db: sqlite3.Connection, scored: Scored, *, limit: int) -> Candidates:
     held, files = scored.held, scored.files
     if not any(files):
         return Candidates()
-    factors = _factors(scored, limit)
-    totals = {file: files[file] * value for file, value in factors.items()}
+    factors = _factors(scored, _MORE * limit)
+    totals: Mapping[int, float] = {file: files[file] * each for file, each in factors.items()}
+    if not scored.terms.asks.is_report:
+        totals = _covering(scored, totals, _best(held, totals, _MORE * limit))
     best = _best(held, totals, limit)
     places = _places(scored, best)
     there = {held.owners[unit] for unit, _ in places}
@@ -119,6 +125,19 @@ def rank(db: sqlite3.Connection, scored: Scored, *, limit: int) -> Candidates:
     units = [_unit(db, held, unit, score) for unit, score in places if held.owners[unit] in chosen]
     worth = {word.text: word.worth for word in scored.words}
     return Candidates(ranked, tuple(units), worth)
+
+
+def _covering(
+    scored: Scored, totals: Mapping[int, float], files: Sequence[int]
+) -> Mapping[int, float]:
+    """The totals of these files by how much of the question each holds."""
+    everything = sum(word.worth for word in scored.words) or 1.0
+    found: dict[int, float] = {}
+    for file in files:
+        text = _text(scored.held, file)
+        share = sum(word.worth for word in scored.words if word.is_in(text)) / everything
+        found[file] = ranking.covering(totals[file], held=share)
+    return found
 
 
 def _best_unit(scored: Scored, file: int) -> int:
@@ -144,14 +163,14 @@ def _places(scored: Scored, best: Sequence[int]) -> list[tuple[int, float]]:
         if unit in scored.meant:
             factor = max(1.0, factor)
         share = shares[unit] / everything
-        valued[unit] = ranking.place_score(scored.units[unit], held=share) * factor
+        valued[unit] = ranking.covering(scored.units[unit], held=share) * factor
     order = sorted(valued, key=lambda unit: (-valued[unit], unit))[:_MOST_PLACES]
     found = [
         (unit, ranking.by_rank(at) * ranking.emphasis(traits[unit], leaning.asks))
         for at, unit in enumerate(order)
     ]
     found.sort(key=lambda pair: -pair[1])
-    if ranking.is_on_a_subject(scored.terms):
+    if is_on_a_subject(scored.terms):
         lead = next((pair for pair in found if held.owners[pair[0]] == best[0]), None)
         found = [lead, *(pair for pair in found if pair is not lead)] if lead else found
     return found
@@ -255,6 +274,6 @@ def _named(
         worth = ranking.name_bonus(len(definitions))
         for unit in units:
             found[unit] = max(found.get(unit, 0.0), worth)
-        if not any(ranking.is_program(held.files.path(file)) for file, _ in definitions):
+        if not any(is_program(held.files.path(file)) for file, _ in definitions):
             meant.update(units)
     return found, frozenset(meant)

@@ -20,7 +20,8 @@ class Kind(StrEnum):
 class Asks:
     """The kind of a question; what files it is on; whether it asks if there is such a thing.
 
-    It `is_on_tested` where it asks for tests and for what they test.
+    It `is_on_tested` where it asks for tests and for what they test. A report is a text of several
+    lines, as an issue or a log is: it tells what happened, with names that its author made up.
     """
 
     kind: Kind = Kind.PLACES
@@ -36,6 +37,7 @@ class Asks:
     is_on_existence: bool = False
     is_on_one_thing: bool = False
     is_on_flags: bool = False
+    is_report: bool = False
 
 
 def _says(pattern: str) -> re.Pattern[str]:
@@ -115,10 +117,22 @@ _ONE_THING = _says(r"^\W*(?:where|what|which\s+\w+)(?:'s|\s+is)\s+(?:the|a|an|ou
 # What a flag does and what holds without it is said where it is declared.
 _FLAGS = _says(r"--\w.{0,200}\b(?:do|mean|for|defaults?)\b|\bdefaults?\b.{0,200}--\w")
 
+# A text of several lines and so many characters is a report.
+_LONG = 300
+# What is shown in it, and the questions of the rest.
+_SHOWN = re.compile(r"^[ \t]*```.*?(?:^[ \t]*```|\Z)", re.MULTILINE | re.DOTALL)
+_QUESTION = re.compile(r"[^.!?\n]*+\?")
+
 
 @lru_cache(maxsize=64)
 def asks_of(question: str) -> Asks:
-    """Tell by the words of a question what it is about."""
+    """Tell by the words of a question what it is about; a report asks in its first line, and where
+    it has a question mark.
+    """
+    is_report = len(question) > _LONG and "\n" in question.strip()
+    if is_report:
+        headline, _, rest = question.strip().partition("\n")
+        question = "\n".join([headline, *_QUESTION.findall(_SHOWN.sub("", rest))])
     is_on_project = bool(_PROJECT.search(question)) and not _NAMES_CODE.search(question)
     kind = Kind.WHY if _WHY.search(question) else Kind.PLACES
     return Asks(
@@ -132,8 +146,11 @@ def asks_of(question: str) -> Asks:
         is_on_what_it_is=_WHAT_IT_IS.search(question) is not None,
         is_english=_ENGLISH.search(question) is not None or not _SENTENCE.search(question),
         is_on_settings=_SETTINGS.search(question) is not None,
-        # Who asks for a default takes it that there is one.
-        is_on_existence="default" not in question and bool(_EXISTENCE.search(question)),
+        # Who asks for a default takes it that there is one, and a report tells of what is there.
+        is_on_existence="default" not in question
+        and not is_report
+        and bool(_EXISTENCE.search(question)),
+        is_report=is_report,
         is_on_flags=_FLAGS.search(question) is not None,
         is_on_one_thing=_ONE_THING.search(question) is not None,
     )

@@ -8,12 +8,14 @@ from live_memory.core.evidence.shapes import is_code
 from live_memory.core.values import RelPath
 
 __all__ = [
+    "COPIES",
     "Nature",
     "family_of",
     "is_aside",
     "is_guide",
     "is_on_ci",
     "is_on_settings",
+    "is_program",
     "is_test",
     "nature_of",
 ]
@@ -34,6 +36,8 @@ class Nature(StrEnum):
     DATA = "data"
 
 
+# What shows again what the program has.
+COPIES = frozenset((Nature.EXAMPLE, Nature.VENDORED, Nature.GENERATED, Nature.TRANSLATED))
 _TEST_FOLDERS = frozenset(
     ("test", "tests", "testing", "__tests__", "spec", "testdata", "benchmarks")
 )
@@ -142,6 +146,11 @@ def nature_of(path: RelPath) -> Nature:
         if pattern.search(name) and not (nature is Nature.CHANGELOG and is_code(path)):
             return nature
     return Nature.CODE if is_code(path) else Nature.DATA
+
+
+def is_program(path: RelPath) -> bool:
+    """Whether a file is part of what the project is."""
+    return nature_of(path) is Nature.CODE
 
 
 @lru_cache(32_768)

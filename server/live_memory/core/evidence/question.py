@@ -22,6 +22,7 @@ __all__ = [
     "asked_of_impact",
     "asks_nothing",
     "hyphenated",
+    "is_on_a_subject",
     "is_plain",
     "joined_forms",
     "terms_of",
@@ -103,10 +104,10 @@ _ASKS_FOR_A_WAY = (
         re.IGNORECASE,
     ),
 )
-# A question of several lines is an issue or a log: its first line says what it is about, and so
-# does the name of a file that is an everyday word.
-_LONG, _TOPIC_COUNTS = 300, 3
-_MOST_TERMS = 120
+# The first line of an issue says what it is about, and so does the name of a file that is an
+# everyday word.
+_TOPIC_COUNTS = 3
+_SHORT, _MOST_TERMS = 12, 120
 # So many names of a question are looked up.
 _MOST_NAMES = 12
 
@@ -119,14 +120,19 @@ def terms_of(question: str) -> Terms:
         counts[word] += 1
     for word in _names_of_files(question):
         counts[word] += _TOPIC_COUNTS
-    headline, _, rest = question.partition("\n")
-    if rest.strip() and len(question) > _LONG:
-        for word in _words(headline):
+    asks = asks_of(question)
+    if asks.is_report:
+        for word in _words(question.partition("\n")[0]):
             counts[word] += _TOPIC_COUNTS - 1
     weighted = [(word, 1 + math.log(count)) for word, count in counts.items()]
     # What is said often is what it is about; the cap bounds the work a pasted log can cause.
     strongest = sorted(weighted, key=lambda pair: -pair[1])[:_MOST_TERMS]
-    return Terms(tuple(strongest), unique(_names(question)), asks=asks_of(question))
+    return Terms(tuple(strongest), unique(_names(question)), asks=asks)
+
+
+def is_on_a_subject(terms: Terms) -> bool:
+    """Whether a question is so long that it is on a subject, which a file holds together."""
+    return len(terms.weights) > _SHORT
 
 
 def asked_for_uses(question: str) -> str | None:

@@ -124,11 +124,9 @@ def support(
     missing = [w for w, own in written if own and own <= telling and not own & everywhere]
     # What a short question asks for by a name has to stand where that does.
     is_elsewhere = is_short and not set(written_as_names).isdisjoint(missing)
-    least = _NAMED if unknown or is_elsewhere else _THERE
-    if terms.asks.is_on_existence:
-        least = _SHORT_EXISTS if len(telling) <= _FEW else _EXISTS
+    least = _least(terms, telling, is_named=bool(unknown) or is_elsewhere)
     if not terms.asks.is_english:
-        least, unknown = 0.0, [name for name in unknown if name in terms.names]
+        unknown = [name for name in unknown if name in terms.names]
     nowhere = [w for w, own in written if own and own <= telling and not own & worth.keys()]
     # Whether there is such a thing is told by what it is called: `XML`.
     called = [word for word in nowhere if word != words[0] and not word.islower()]
@@ -154,6 +152,17 @@ def support(
         lacking=unique(lacking) if is_apart else (),
         sought=unique(w for w, own in written if own & weights.keys()),
     )
+
+
+def _least(terms: Terms, telling: Collection[str], *, is_named: bool) -> float:
+    """The share of the question that the best place has to hold; a report tells of what is there,
+    with names that its author made up.
+    """
+    if terms.asks.is_report or not terms.asks.is_english:
+        return 0.0
+    if terms.asks.is_on_existence:
+        return _SHORT_EXISTS if len(telling) <= _FEW else _EXISTS
+    return _NAMED if is_named else _THERE
 
 
 def _weights(question: str, terms: Terms, worth: Mapping[str, float]) -> Mapping[str, float]:

@@ -128,3 +128,29 @@ def test_who_joins_the_program_and_its_tests_asks_for_both(
     question: str, is_on_tested: bool
 ) -> None:
     assert asks_of(question).is_on_tested is is_on_tested
+
+
+REPORT = """Orders are shipped twice after a timeout
+
+It is possible to ship one twice. The worker stops and the order is sent again.
+{more}
+
+```
+Is there any retry --verbose? default 3
+pytest 8.1 on ci, release 2.0
+```
+"""
+
+
+def test_a_report_asks_in_its_first_line_and_in_its_questions() -> None:
+    text = REPORT.format(more="Installed version 2.0, tests pass on CI.\n" * 6)
+    assert asks_of(text) == Asks(is_report=True)
+    asked = text.replace("It is", "Why is it shipped twice? It is")
+    assert asks_of(asked) == Asks(kind=Kind.WHY, is_report=True)
+    assert asks_of(text.replace("Orders", "Tests")).is_on_tests
+
+
+def test_a_report_tells_of_what_is_there() -> None:
+    text = REPORT.format(more="Can it be told not to? Is there a flag for it?\n" * 6)
+    assert not asks_of(text).is_on_existence
+    assert asks_of("Is there a flag for it?\nOr a setting?").is_on_existence

@@ -11,6 +11,7 @@ from live_memory.core.evidence.question import (
     asked_for_uses,
     asked_of_impact,
     hyphenated,
+    is_on_a_subject,
     is_plain,
     joined_forms,
     terms_of,
@@ -224,3 +225,8 @@ def test_a_hyphenated_name_is_also_sought_as_code_writes_it() -> None:
 def test_what_happens_when_something_is_called_asks_for_no_callers() -> None:
     assert asked_for_uses("What happens when a route calls halt?") is None
     assert asked_for_uses("What calls halt?") == "halt"
+
+
+def test_a_long_question_is_on_a_subject() -> None:
+    assert not is_on_a_subject(terms_of("where is the cookie saved?"))
+    assert is_on_a_subject(terms_of(" ".join(f"word{letter}x" for letter in "abcdefghijklmn")))

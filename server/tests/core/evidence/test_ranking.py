@@ -13,17 +13,16 @@ from live_memory.core.evidence.ranking import (
     Leaning,
     Posting,
     by_rank,
+    covering,
     emphasis,
     factor,
     factors,
     file_scores,
-    is_on_a_subject,
     leaning_of,
     least_factor,
     most_factor,
     name_bonus,
     place_factor,
-    place_score,
     unit_scores,
     worth,
 )
@@ -77,7 +76,7 @@ def test_scores_of_words_add_up(one: list[int], other: list[int]) -> None:
 
 def test_a_file_is_its_best_place_and_parts_of_the_next_two() -> None:
     values, owners = [0, 1.0, 4.0, 2.0, 8.0, 5.0, 0], [0, 1, 1, 1, 1, 2, 3]
-    assert file_scores(values, owners, count=4) == [0, 8.0 + 2.0 + 0.5, 5.0, 0]
+    assert file_scores(values, owners, count=4) == [0, 8.0 + 0.7 * 4.0 + 0.5 * 2.0, 5.0, 0]
 
 
 def test_tests_and_prose_step_back_unless_tests_are_asked_for() -> None:
@@ -123,6 +122,16 @@ def test_no_file_has_a_factor_above_the_most_and_each_is_told_in_parts(
         assert factor(path, leaning) <= most_factor(leaning)
         assert factor(path, leaning) == pytest.approx(math.prod(factors(path, leaning).values()))
         assert factor(path, leaning) >= least_factor()
+
+
+def test_a_file_of_the_program_comes_before_what_shows_it_again_unless_that_is_asked_for() -> None:
+    leaning = leaning_of(terms_of("where is the cookie saved?"))
+    program = factor(RelPath("src/a.py"), leaning)
+    for name in ("examples/a.py", "vendor/a.py", "dist/a.py", "doc/examples/a.ipynb"):
+        assert factor(RelPath(name), leaning) < program, name
+        assert factors(RelPath(name), leaning)["copy"] < 1
+    asked = leaning_of(terms_of("is there an example of a cookie?"))
+    assert factor(RelPath("examples/a.py"), asked) == factor(RelPath("src/a.py"), asked)
 
 
 def test_a_place_of_the_program_comes_before_others_unless_they_are_asked_for() -> None:
@@ -176,9 +185,9 @@ def test_a_place_in_a_file_that_is_written_out_or_was_edited_comes_forward() -> 
     assert _factor(PROGRAM, PLAIN, edited, is_main=True) > _value(PROGRAM, "how is it kept?")
 
 
-def test_a_place_that_holds_more_of_the_question_is_worth_more() -> None:
-    assert place_score(4.0, held=1.0) == 4.0
-    assert 0 < place_score(4.0, held=0.1) < place_score(4.0, held=0.9)
+def test_what_holds_more_of_the_question_is_worth_more() -> None:
+    assert covering(4.0, held=1.0) == 4.0
+    assert 0 < covering(4.0, held=0.1) < covering(4.0, held=0.9)
 
 
 def test_what_decides_comes_before_what_only_tells() -> None:
@@ -193,8 +202,3 @@ def test_ranks_are_worth_less_and_less() -> None:
     values = [by_rank(at) for at in range(50)]
     assert values == sorted(values, reverse=True)
     assert values[0] < 2 * values[10]
-
-
-def test_a_long_question_is_on_a_subject() -> None:
-    assert not is_on_a_subject(terms_of("where is the cookie saved?"))
-    assert is_on_a_subject(terms_of(" ".join(f"word{letter}x" for letter in "abcdefghijklmn")))
