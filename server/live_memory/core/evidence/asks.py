@@ -121,7 +121,7 @@ _FLAGS = _says(r"--\w.{0,200}\b(?:do|mean|for|defaults?)\b|\bdefaults?\b.{0,200}
 _LONG = 300
 # What is shown in it, and the questions of the rest.
 _SHOWN = re.compile(r"^[ \t]*```.*?(?:^[ \t]*```|\Z)", re.MULTILINE | re.DOTALL)
-_QUESTION = re.compile(r"[^.!?\n]*+\?")
+_QUESTION = re.compile(r"(?<![^.!?\n])[^.!?\n]*+\?")
 
 
 @lru_cache(maxsize=64)

@@ -57,7 +57,10 @@ _GREETINGS = frozenset(
     ("bye", "hallo", "hello", "hey", "hi", "hola", "no", "ok", "okay", "please", "thanks", "yes")
 )
 
-_QUOTED = re.compile(r"`([^`\n]{2,80})`|\"([^\"\n]{2,80})\"|(?<!\w)'([^'\n]{2,80})'(?!\w)")
+_QUOTED = re.compile(
+    r"(?<!`)`++([^`\n]{1,80})`++|\"([^\"\n]{0,80})\"|(?<!\w)'([^'\n]{0,80})'(?!\w)"
+)
+_ABBREVIATIONS = ("e.g", "i.e")
 _DOTTED = re.compile(
     r"\b[A-Za-z_$][\w$]{1,80}+(?:(?:\.|::|#)[A-Za-z_$][\w$]{1,80}+)++|\b[a-z]\.[A-Z]\w+"
 )
@@ -226,8 +229,11 @@ def joined_forms(text: str) -> tuple[str, ...]:
 def _names(question: str) -> Iterator[str]:
     """What is written as a name: in code's spelling, quoted, dotted, or as a path."""
     for found in _QUOTED.finditer(question):
-        yield next(group for group in found.groups() if group)
-    yield from _PATH.findall(question)
+        # One letter is matched too, for what stands between two of them is not quoted: `"x", "y"`.
+        quoted = next(filter(None, found.groups()), "")
+        if len(quoted) > 1:
+            yield quoted
+    yield from (path for path in _PATH.findall(question) if path not in _ABBREVIATIONS)
     yield from _DOTTED.findall(question)
     for word in identifiers(question):
         if is_compound(word):

@@ -230,3 +230,20 @@ def test_what_happens_when_something_is_called_asks_for_no_callers() -> None:
 def test_a_long_question_is_on_a_subject() -> None:
     assert not is_on_a_subject(terms_of("where is the cookie saved?"))
     assert is_on_a_subject(terms_of(" ".join(f"word{letter}x" for letter in "abcdefghijklmn")))
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ('dims=("x", "y") and {"a": (1, "b"), "total": 2}', ("total",)),
+        ("What is the difference between `x` and `y`, or `zoom`?", ("zoom",)),
+        ("Is 'a' or 'b' the default, or is it 'auto'?", ("auto",)),
+        ("The role ``ref`` and the role ``doc``, not ``", ("ref", "doc")),
+        ('An empty one, "", and then "full"', ("full",)),
+        ("Some of them, e.g. this or i.e. that", ()),
+    ],
+)
+def test_what_stands_between_two_quotations_is_no_name(
+    question: str, names: tuple[str, ...]
+) -> None:
+    assert terms_of(question).names == names
