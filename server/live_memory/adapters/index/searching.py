@@ -109,7 +109,7 @@ def rank(db: sqlite3.Connection, scored: Scored, *, limit: int) -> Candidates:
     held, files = scored.held, scored.files
     if not any(files):
         return Candidates()
-    factors = _factors(scored, _MORE * limit)
+    factors = _factors(scored, limit)
     totals: Mapping[int, float] = {file: files[file] * each for file, each in factors.items()}
     if not scored.terms.asks.is_report:
         totals = _covering(scored, totals, _best(held, totals, _MORE * limit))
