@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
-__all__ = ["Asks", "Kind", "asks_of"]
+__all__ = ["Asks", "Kind", "asks_of", "says_whether"]
 
 
 class Kind(StrEnum):
@@ -116,6 +116,11 @@ _ONE_THING = _says(r"^\W*(?:where|what|which\s+\w+)(?:'s|\s+is)\s+(?:the|a|an|ou
 _FLAGS = _says(r"--\w.{0,200}\b(?:do|mean|for|defaults?)\b|\bdefaults?\b.{0,200}--\w")
 
 
+def says_whether(text: str) -> bool:
+    """Whether it asks if there is such a thing; who asks for a default takes it that there is."""
+    return "default" not in text and _EXISTENCE.search(text) is not None
+
+
 @lru_cache(maxsize=64)
 def asks_of(question: str) -> Asks:
     """Tell by the words of a question what it is about."""
@@ -132,8 +137,7 @@ def asks_of(question: str) -> Asks:
         is_on_what_it_is=_WHAT_IT_IS.search(question) is not None,
         is_english=_ENGLISH.search(question) is not None or not _SENTENCE.search(question),
         is_on_settings=_SETTINGS.search(question) is not None,
-        # Who asks for a default takes it that there is one.
-        is_on_existence="default" not in question and bool(_EXISTENCE.search(question)),
+        is_on_existence=says_whether(question),
         is_on_flags=_FLAGS.search(question) is not None,
         is_on_one_thing=_ONE_THING.search(question) is not None,
     )

@@ -44,12 +44,13 @@ _CUT_EXCERPT = 500
 
 async def look_beyond(terms: Terms, support: Support, evidence: Evidence, *, desk: Desk) -> Beyond:
     """Look for the names that the index lacks, and for definitions of those it only sees used."""
-    asked = terms, support.unknown, support.standing is Standing.NONE
+    is_denied = support.standing in (Standing.APART, Standing.NONE)
+    asked = terms, support.unknown, is_denied
     if asked in desk.beyond:
         return desk.beyond[asked]
     look = _Look(desk.shelf)
     with anyio.move_on_after(_LOOK_S) as looking:
-        if support.unknown or support.standing is Standing.NONE:
+        if support.unknown or is_denied:
             names = [*support.unknown, *(name for name in terms.names if not tokens(name))]
             await look.whole(sought_in(names), await desk.shelf.unlearned(desk.index))
         elif undefined := await _undefined(terms, evidence, desk):
