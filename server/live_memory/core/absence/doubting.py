@@ -22,11 +22,11 @@ __all__ = ["Held", "asking_part", "doubted", "is_in_one_place"]
 # these two and all places together, where it is asked where the thing is. Of 81 everyday questions
 # on something absent from 24 repositories this tells 46, and 2 of 310 on something present are
 # taken for such: `dead hyperlinks` are broken links there.
-_WHETHER, _UNHEARD, _WHERE = 0.9, 1.2, 1.38
+_WHETHER, _UNHEARD, _WHERE = 0.9, 1.2, 1.35
 # Or the leading place holds hardly any of them.
 _HARDLY = 0.12
-# One or two words may be said in others.
-_FEW = 2
+# One or two words may be said in others, and so many describe what somebody has read.
+_FEW, _MANY = 2, 8
 # What one place holds that answers a question without its story.
 _IN_ONE = 0.75
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+")
@@ -83,9 +83,11 @@ def doubted(
     part = asking_part(question)
     stems = _stems(part)
     if not terms.asks.is_on_existence:
-        # A name that is guessed costs nothing: it is said to stand nowhere.
+        # Who gives a name that is here has seen it; a guessed one is said to stand nowhere.
         guessed = set(terms.names).intersection(support.unknown)
         stems = {word: own for word, own in stems.items() if word not in guessed}
+        if guessed != set(terms.names):
+            return support
     weights = _telling(stems, weights_of(question, terms, worth))
     places = _telling_places(held, terms.asks)
     shares = _shares(weights, places)
@@ -98,7 +100,7 @@ def doubted(
         is_beside = shares.lead + shares.best < least
     else:
         is_beside = _is_nowhere(part, weights, shares)
-    if not is_beside or shares.best == 1:
+    if not is_beside or shares.best == 1 or len(weights) > _MANY:
         return support
     if nowhere and terms.asks.is_on_existence:
         return replace(support, standing=Standing.NONE, unknown=nowhere)

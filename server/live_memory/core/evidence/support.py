@@ -130,6 +130,8 @@ def support(
     unheard = sum(value for word, value in weights.items() if word not in worth) / everything
     is_unheard = unheard >= _UNHEARD or not set(written_as_names).isdisjoint(unknown)
     least = _NAMED if (unknown and is_unheard) or is_elsewhere else _THERE
+    if not is_elsewhere and _known(terms, worth, unknown):
+        least = 0.0
     if not terms.asks.is_english:
         least, unknown = 0.0, [name for name in unknown if name in terms.names]
     nowhere = [w for w, own in written if own and own <= telling and not own & worth.keys()]
@@ -195,6 +197,12 @@ def _unknown(
     """The names that stand nowhere."""
     absent = {word for word, _ in terms.weights if word not in worth}
     return [n for n in names if n in unspelled or absent & set(tokens(base_name(n))[:1])]
+
+
+def _known(terms: Terms, worth: Mapping[str, float], unknown: Collection[str]) -> bool:
+    """Whether a name of the question is here: then some place is about it."""
+    names = (name for name in terms.names if name not in unknown)
+    return any(not worth.keys().isdisjoint(tokens(base_name(name))[:1]) for name in names)
 
 
 def _alone(

@@ -86,6 +86,25 @@ def test_what_whoever_asks_has_seen_is_not_doubted(question: str) -> None:
     assert (found.standing is Standing.APART) is is_doubted
 
 
+LONG = "chain propagate state order release buffer visitor"
+
+
+def test_a_long_description_is_not_doubted() -> None:
+    """Nearly every word of it is another than the code's."""
+    asked, place = f"where is the pool limit {LONG}", "pool limit"
+    assert _doubted(asked, place, elsewhere=asked).standing is Standing.THIN
+    short = "where is the pool limit chain propagated"
+    assert _doubted(short, "limit", elsewhere=short).standing is Standing.APART
+
+
+def test_who_gives_a_name_that_is_here_is_not_doubted() -> None:
+    asked = "where does evict_all propagate pool state"
+    place = "def evict_all(): pass"
+    assert _doubted(asked, place, elsewhere=asked).standing is Standing.THIN
+    bare = asked.replace("evict_all", "it")
+    assert _doubted(bare, "pool", elsewhere=asked).standing is Standing.APART
+
+
 def test_one_or_two_words_may_be_said_in_others() -> None:
     found = _doubted("where are links broken", "link", elsewhere="broken")
     assert found.standing is Standing.THIN

@@ -72,6 +72,13 @@ def test_what_may_be_asked_of_anything_is_not_missed(word: str) -> None:
     )
 
 
+def test_who_gives_a_name_that_is_here_is_not_told_that_nothing_is() -> None:
+    words = " ".join(f"notion{letter}" for letter in "abcdefghijklm")
+    question = f"Why does save_session determine {words}?"
+    assert _support(question, "def save_session(): pass").standing is Standing.THIN
+    assert _support(question, "save", elsewhere="session").standing is Standing.NONE
+
+
 def test_a_word_that_stands_nowhere_may_be_said_in_others() -> None:
     """Unless most of the question is such."""
     question, place = "where are the columns of the help wrapped to the terminal", "help"
