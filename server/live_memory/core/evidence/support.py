@@ -127,10 +127,9 @@ def support(
     missing = [w for w, own in written if own and own <= telling and not own & everywhere]
     # What a short question asks for by a name has to stand where that does.
     is_elsewhere = is_short and not set(written_as_names).isdisjoint(missing)
-    unheard = sum(value for word, value in weights.items() if word not in worth) / everything
-    is_unheard = unheard >= _UNHEARD or not set(written_as_names).isdisjoint(unknown)
+    is_unheard = not set(written_as_names).isdisjoint(unknown) or _is_unheard(weights, worth)
     least = _NAMED if (unknown and is_unheard) or is_elsewhere else _THERE
-    if not is_elsewhere and _known(terms, worth, unknown):
+    if not is_elsewhere and _has_known_name(terms, worth, unknown):
         least = 0.0
     if not terms.asks.is_english:
         least, unknown = 0.0, [name for name in unknown if name in terms.names]
@@ -139,8 +138,8 @@ def support(
     called = [word for word in nowhere if word != words[0] and not word.islower()]
     is_named = not (terms.asks.is_on_existence and terms.asks.is_english and called)
     is_there = bool(held) and lead >= least and is_named
-    # What is asked for as one thing has to stand in one place.
     lacking = [w for w, own in written if own and own <= telling and not own & held_first]
+    # What is asked for as one thing has to stand in one place.
     is_apart = terms.asks.is_on_one_thing and not any(telling <= place for place in held)
     is_scattered = is_apart or (terms.asks.is_on_existence and lead < _TOGETHER)
     if not is_there:
@@ -199,7 +198,13 @@ def _unknown(
     return [n for n in names if n in unspelled or absent & set(tokens(base_name(n))[:1])]
 
 
-def _known(terms: Terms, worth: Mapping[str, float], unknown: Collection[str]) -> bool:
+def _is_unheard(weights: Mapping[str, float], worth: Mapping[str, float]) -> bool:
+    """Whether most of a question stands nowhere."""
+    nowhere = sum(value for word, value in weights.items() if word not in worth)
+    return nowhere >= _UNHEARD * sum(weights.values())
+
+
+def _has_known_name(terms: Terms, worth: Mapping[str, float], unknown: Collection[str]) -> bool:
     """Whether a name of the question is here: then some place is about it."""
     names = (name for name in terms.names if name not in unknown)
     return any(not worth.keys().isdisjoint(tokens(base_name(name))[:1]) for name in names)
