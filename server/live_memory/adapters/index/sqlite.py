@@ -73,6 +73,10 @@ class SqliteIndex:
 
     async def known(self) -> Known:
         """Every file that was offered, also those that gave no text, as it was then."""
+        held = self._held
+        if held is not None and self._held_updates == self._updates:
+            # Asked before each question, and a thread costs more than all that it would do.
+            return held.known
         return await self._ask(lambda _, held: held.known)
 
     async def hashes(
