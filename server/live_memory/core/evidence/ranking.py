@@ -41,6 +41,7 @@ __all__ = [
     "name_bonus",
     "place_factor",
     "place_score",
+    "pointing",
     "unit_scores",
     "worth",
 ]
@@ -180,13 +181,13 @@ def place_score(score: float, *, held: float) -> float:
 
 
 def place_factor(
-    path: RelPath, leaning: Leaning, *, is_imports: bool, is_test: bool, is_main: bool
+    path: RelPath, asks: Asks, *, is_imports: bool, is_test: bool, is_main: bool
 ) -> float:
     """How far what a place is, and what its file is, speak for or against it.
 
     `is_main` says whether the file is in a language that much here is written in.
     """
-    asks, nature = leaning.asks, nature_of(path)
+    nature = nature_of(path)
     value = _prior(path, nature, asks)
     if is_imports:
         value *= _IMPORTS
@@ -198,11 +199,13 @@ def place_factor(
         value *= _SETTINGS
     if asks.is_on_ci and is_on_ci(path):
         value *= _CI
-    if leaning.paths and _is_named(path, leaning):
-        value *= _NAMED_FACTOR
-    if leaning.edited and path in leaning.edited:
-        value *= _EDITED_FACTOR
     return value
+
+
+def pointing(path: RelPath, leaning: Leaning) -> float:
+    """How far it speaks for a file that a question names it, or that it was edited lately."""
+    value = _NAMED_FACTOR if leaning.paths and _is_named(path, leaning) else 1.0
+    return value * _EDITED_FACTOR if leaning.edited and path in leaning.edited else value
 
 
 def is_program(path: RelPath) -> bool:
@@ -245,11 +248,7 @@ def factor(path: RelPath, leaning: Leaning) -> float:
     """How far what a file is, its name, and what was done to it, speak for or against it."""
     of_a_test, of_a_kind, own = _nature(path)
     value = of_a_kind if leaning.asks.is_on_tests else of_a_test * of_a_kind
-    if leaning.paths and _is_named(path, leaning):
-        value *= _NAMED_FACTOR
-    if leaning.edited and path in leaning.edited:
-        value *= _EDITED_FACTOR
-    return value * _name_factor(own, leaning)
+    return value * pointing(path, leaning) * _name_factor(own, leaning)
 
 
 def factors(path: RelPath, leaning: Leaning) -> Mapping[str, float]:
@@ -270,8 +269,7 @@ def _is_named(path: RelPath, leaning: Leaning) -> bool:
 
 
 def _name_factor(own: Sequence[str], leaning: Leaning) -> float:
-    shared = sum(map(leaning.words.__contains__, own))
-    return 1 + _BASENAME_BONUS * shared / max(1, len(own))
+    return 1 + _BASENAME_BONUS * len(leaning.words.intersection(own)) / max(1, len(own))
 
 
 # A question on what nearly every file says asks for as many: some ten megabytes.
