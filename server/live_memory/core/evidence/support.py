@@ -5,6 +5,7 @@ each file ranked.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from itertools import chain, pairwise
 from types import MappingProxyType
 
@@ -177,6 +178,7 @@ def is_of_anything(word: str) -> bool:
     return word.lower() in _OF_ANYTHING
 
 
+@lru_cache(maxsize=64)  # a model begins with places that were compared for the answer without it
 def held_by(text: str) -> frozenset[str]:
     """The words that a place holds, in its lines and in what is told of it."""
     return frozenset(vocabulary(text))
