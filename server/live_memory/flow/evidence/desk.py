@@ -13,6 +13,7 @@ from live_memory.core.evidence.places import (
     Evidence,
     OpenedFile,
     Place,
+    RankedUnit,
     Terms,
 )
 from live_memory.core.evidence.uses import is_definition_of
@@ -22,6 +23,7 @@ from live_memory.core.reading.lookup import LARGEST_SEARCHED, Listing
 from live_memory.core.reading.names import SEARCHED, refusal_of_name
 from live_memory.core.reading.observation import FileRead, Observation
 from live_memory.core.reading.redaction import Redactor
+from live_memory.core.showing.packet import Excerpt, excerpt
 from live_memory.core.values import ContentHash, RelPath
 from live_memory.ports import EvidenceIndex, Sandbox
 
@@ -111,6 +113,7 @@ class Desk:
         self._found: dict[Terms, Candidates] = {}
         self._defined: dict[str, Sequence[Definition]] = {}
         self._used: dict[str, Sequence[Place]] = {}
+        self._shown: dict[tuple[Place, bool], tuple[Excerpt, Definition | None]] = {}
         # What was found beyond the index, by what was looked for.
         self.beyond: dict[tuple[Terms, tuple[str, ...], bool], Beyond] = {}
 
@@ -146,6 +149,15 @@ class Desk:
         if name not in self._used:
             self._used[name] = await self.index.references(name)
         return self._used[name]
+
+    def shown(self, unit: RankedUnit, *, is_first: bool) -> Excerpt:
+        """How a place is shown: the same one without a model and to it, so it is rendered once."""
+        file, owner = self.files[unit.place.path], unit.definition
+        known, of = self._shown.get((unit.place, is_first), (None, None))
+        if known is None or known.file is not file or of is not owner:
+            known = excerpt(file, unit.place, owner, is_first=is_first)
+            self._shown[unit.place, is_first] = known, owner
+        return known
 
     async def _opened(self, terms: Terms, limit: int) -> Candidates:
         """Search and open; once more where the bytes turn out to be others than were indexed."""
