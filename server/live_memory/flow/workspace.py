@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 import anyio
 import anyio.to_thread
@@ -51,6 +52,7 @@ class Carried:
 
     heard: int = 0
     dropped: int = 0
+    not_understood: int = 0
     last_event_at: Instant | None = None
     compactions: int = 0
     last_compaction: LastCompaction | None = None
@@ -77,16 +79,16 @@ class Workspace:
         self.max_context_tokens = given.max_context_tokens
         self.sandbox = given.sandbox
         self.window = Window()
-        self.freshness = given.freshness(index=lambda: self.index)
-        self.indexer = given.indexer(identity)
-        self.ingestor = given.ingestor(identity, self.indexer, self.freshness)
-        self.compactor = given.compactor(identity, index=lambda: self.index)
+        # No part refers back to the whole: so what a closed one held is free at once, without a
+        # look through all objects, which never comes to what a large index has set apart.
+        indexer = self.indexer = given.indexer(identity)
+        self.freshness = given.freshness(index=lambda: indexer.index)
+        self.ingestor = given.ingestor(identity, indexer, self.freshness)
+        self.compactor = given.compactor(identity, index=lambda: indexer.index)
+        # What no event of a host told of.
+        self._hint = partial(self.ingestor.offer, events=0)
         self.watching = Watching(
-            identity,
-            watcher=given.watcher,
-            window=lambda: self.window,
-            offer=self._hint,
-            signals=given.signals,
+            identity, watcher=given.watcher, offer=self._hint, signals=given.signals
         )
         self._store = given.store
         self._signals = given.signals
@@ -135,6 +137,7 @@ class Workspace:
         return Carried(
             ingestor.heard,
             ingestor.dropped,
+            ingestor.not_understood,
             ingestor.last_event_at,
             compactor.count,
             compactor.last,
@@ -145,6 +148,7 @@ class Workspace:
         """Go on from what was carried; called before `run`."""
         ingestor, compactor = self.ingestor, self.compactor
         ingestor.heard, ingestor.dropped = carried.heard, carried.dropped
+        ingestor.not_understood = carried.not_understood
         ingestor.last_event_at = carried.last_event_at
         compactor.count, compactor.last = carried.compactions, carried.last_compaction
         self._set_aside = carried.set_aside
@@ -175,7 +179,7 @@ class Workspace:
                 tasks.start_soon(persister.run)
                 tasks.start_soon(self.ingestor.run, lambda: self.window, self.record)
                 tasks.start_soon(self.compactor.run, lambda: self.window, self.record, borrowed)
-                tasks.start_soon(self.watching.run)
+                tasks.start_soon(self.watching.run, lambda: self.window)
                 tasks.start_soon(self._begin)
                 opened()
                 async for letter in self._inbox:
@@ -194,6 +198,7 @@ class Workspace:
                 await self.index.aclose()
                 await self.sandbox.aclose()
                 await self._store.release(self.identity.key)
+            self._persister = None
 
     async def checked(self) -> None:
         """Compare everything that is known with the disk; what changed is in the window then.
@@ -250,10 +255,6 @@ class Workspace:
         if self._persister is not None:
             self._persister.happened(self.window.revision, letter.event)
         self.watching.window_changed()
-
-    def _hint(self, subjects: Sequence[Subject]) -> None:
-        """Offer what no event of a host told of."""
-        self.ingestor.offer(subjects, events=0)
 
     async def _begin(self) -> None:
         """Learn which repository this is, as far as that can be told."""

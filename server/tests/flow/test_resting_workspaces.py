@@ -1,5 +1,7 @@
 """Workspaces at rest make room for others, and nobody who asks them again can tell."""
 
+import gc
+import weakref
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
@@ -30,15 +32,37 @@ def _house(*, most_open: int = 2) -> House:
 async def test_the_one_that_rests_longest_is_closed_and_is_as_it_was_when_asked_again() -> None:
     house = _house()
     async with house.hub() as hub:
-        (await hub.opened("/r0")).ingestor.lost(3)
+        ingestor = (await hub.opened("/r0")).ingestor
+        ingestor.lost(3)
+        ingestor.not_understood += 2
         for root in ROOTS:
             await hub.ask(root, a_question(f"Where is LIMIT_{root[2:]}?"), progress=silent)
         assert house.opened == len(ROOTS)
         stats = await hub.stats("/r0")
         assert (stats.questions, stats.dropped_events) == (1, 3)
+        assert stats.hook_events_not_understood == 2
         assert house.opened == len(ROOTS) + 1
         await hub.stats("/r5")
         assert house.opened == len(ROOTS) + 1
+
+
+async def test_what_a_closed_one_held_is_free_whatever_the_collector_was_told_to_leave() -> None:
+    """A large index sets all that lives apart from looks for garbage: each was kept whole then."""
+    house, half = _house(most_open=3), 3
+    parts = []
+    async with house.hub() as hub:
+        for root in ROOTS:
+            await hub.ask(root, a_question(f"Where is LIMIT_{root[2:]}?"), progress=silent)
+            memory = await hub.opened(root)
+            await memory.hear([Notice(f"{root}/a.py")], events=1)
+            parts += [weakref.ref(one) for one in (memory, memory.indexer, memory.ingestor)]
+            del memory
+            if len(parts) == 3 * half:
+                gc.collect()
+                gc.freeze()
+        gc.collect()
+        gc.unfreeze()
+        assert [one() for one in parts[: 3 * half]] == [None] * 3 * half
 
 
 async def test_one_in_use_is_never_closed_and_who_needs_room_waits_for_it() -> None:

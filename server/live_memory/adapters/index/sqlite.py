@@ -186,6 +186,8 @@ class SqliteIndex:
         """Keep what lives as long as this from being looked through again and again."""
         if held.files.count >= self._spared + _MANY:
             self._spared = held.files.count
+            # Garbage would be set apart with the rest, and never go.
+            gc.collect(1)
             gc.freeze()
 
     async def _repairing(self, work: Callable[[], T]) -> T:
@@ -209,7 +211,6 @@ class SqliteIndex:
             if not isinstance(problem, Damaged):
                 raise problem
             self._close()
-            self._held = self._scored = None
             self._updates += 1
             if self._file is None:
                 self._reader = self._writer = open_memory()
@@ -220,6 +221,7 @@ class SqliteIndex:
     def _close(self) -> None:
         self._reader.close()
         self._writer.close()
+        self._held = self._scored = None
 
 
 def _open_twice(file: Path) -> tuple[Connection, Connection]:

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 import anyio
 from anyio import to_thread
@@ -42,7 +43,8 @@ class JsonFiles:
         self._open: dict[WorkspaceKey, MemoryFolder] = {}
         # Memories of which the system gave no bytes: what is there must not be written over.
         self._unread: dict[WorkspaceKey, str] = {}
-        self._turns: dict[WorkspaceKey, anyio.Lock] = {}
+        # Each is there as long as somebody has it or waits for it.
+        self._turns: WeakValueDictionary[WorkspaceKey, anyio.Lock] = WeakValueDictionary()
         self._writer = WritingThread()
 
     async def load(self, key: WorkspaceKey) -> Restored:
