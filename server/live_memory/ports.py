@@ -181,12 +181,17 @@ class LanguageModel(Protocol):
         """A model for one question; what it holds for it, as a process, is gone at the end."""
 
     async def complete(
-        self, request: ModelRequest, *, heard: Callable[[str], None] | None = None
+        self,
+        request: ModelRequest,
+        *,
+        heard: Callable[[str], None] | None = None,
+        lost: Callable[[ModelReply], None] | None = None,
     ) -> ModelReply:
         """Ask once; `heard` gets text as it arrives, so that a deadline can keep what there is.
 
         What fails after text was heard is a reply that was `CUT`, so `heard` never gets the text
-        of two attempts. Cancelling closes the connection.
+        of two attempts. Cancelling closes the connection. `lost` is told of each reply that began,
+        and so costs something, and is not given: empty, refused, broken off or cancelled.
 
         Raises:
             ModelUnavailable: there is no usable reply; the subclass says what helps.
