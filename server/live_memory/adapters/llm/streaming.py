@@ -114,9 +114,10 @@ class StreamingModel:
             try:
                 await self._listen(connection, payload, draft, heard or _unheard)
                 reply = self._reply(judged(draft, request, self._lessons), draft)
-                return reply
             except Complaint as complaint:
                 self._take_to_heart(complaint, payload)
+            else:
+                return reply
             finally:
                 if reply is None and lost is not None and draft.is_begun:
                     lost(self._reply(given_up(draft, request), draft))

@@ -120,13 +120,14 @@ class _Conversation:
             session = await self._told(request)
             draft = await session.reply(request.max_output_tokens, heard or _unheard)
             reply = self._reply(draft, request, has_key=session.has_key)
-            return reply
         except ModelUnavailable as problem:
             await self.aclose()
             if self._learned.has_mark and refuses_marks(str(problem)):
                 self._learned.has_mark = False
                 raise ModelUnreachable("Claude Code sets more cache marks than expected") from None
             raise
+        else:
+            return reply
         finally:
             if session is not None and lost is not None:
                 drafts = session.drafts if reply is None else session.drafts[:-1]
