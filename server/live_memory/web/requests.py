@@ -104,15 +104,15 @@ async def folder(cwd: object, project: str | None) -> str:
     if not chosen.startswith("/"):
         raise InvalidRequest("cwd must be an absolute path: send the project's folder from '/' on")
     # A name that is no absolute path is a variable that the host did not fill in: it names nothing.
-    is_bound = cwd is not None and project is not None and project.startswith("/")
-    if is_bound and chosen != project and not await to_thread.run_sync(_narrows, chosen, project):
+    bound = project if cwd is not None and (project or "").startswith("/") else None
+    if bound not in (None, chosen) and not await to_thread.run_sync(_narrows, chosen, bound):
         raise InvalidRequest("cwd lies outside the project that the client names: leave cwd out")
     return chosen
 
 
-def _narrows(cwd: str, project: str) -> bool:
+def _narrows(cwd: str, project: str | None) -> bool:
     """Whether a folder is the project's own or lies below it, by their real paths."""
-    if "\0" in project:
+    if project is None or "\0" in project:
         return True
     return Path(os.path.realpath(cwd)).is_relative_to(os.path.realpath(project))
 
