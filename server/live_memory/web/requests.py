@@ -20,6 +20,7 @@ __all__ = [
     "MAX_DEPTH",
     "MAX_VALUES",
     "MOST_EVENTS",
+    "check_shape",
     "fact_of",
     "folder",
     "json_object",
@@ -48,7 +49,9 @@ async def json_object(request: Request) -> Mapping[str, object]:
         InvalidRequest: it is anything else, or not strictly JSON.
     """
     body = await request.body()
-    _check_shape(body)
+    if not body.strip():
+        raise InvalidRequest("the body is empty: send a JSON object")
+    check_shape(body)
     try:
         value: object = json.loads(
             body.decode("utf-8"),
@@ -171,14 +174,12 @@ def parse_question(
     return Question(text, asked_at, Budget(seconds, tokens), bool(wants_why))
 
 
-def _check_shape(body: bytes) -> None:
+def check_shape(body: bytes) -> None:
     """Bound what parsing can cost before it begins.
 
     Raises:
-        InvalidRequest: it is empty, or nests too deep, or holds too many values.
+        InvalidRequest: it nests too deep, or holds too many values.
     """
-    if not body.strip():
-        raise InvalidRequest("the body is empty: send a JSON object")
     structure = _NOT_STRUCTURE.sub(b"", _STRING.sub(b"", body))
     if len(structure) > MAX_VALUES:
         raise InvalidRequest(f"the body holds more than {MAX_VALUES} values")
