@@ -210,6 +210,9 @@ class SnapshotStore(Protocol):
     async def load(self, key: WorkspaceKey) -> Restored:
         """What was kept; what cannot be read is set aside, or told and left alone."""
 
+    async def is_readable(self, key: WorkspaceKey) -> bool:
+        """Whether the system gives what is kept now; who would use it has to load it."""
+
     async def append(self, key: WorkspaceKey, root: str, told: Sequence[Told]) -> None:
         """Add records: they survive a crash once this returns, or none comes before a save."""
 

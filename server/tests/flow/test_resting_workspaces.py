@@ -13,8 +13,9 @@ from live_memory.adapters.snapshots.in_memory import InMemory
 from live_memory.core.errors import Busy, StoreUnavailable
 from live_memory.core.hosts.notices import Notice
 from live_memory.core.saving.journal import Told
-from live_memory.core.saving.snapshot import Memory
+from live_memory.core.saving.snapshot import Memory, Restored
 from live_memory.core.values import WorkspaceKey
+from live_memory.flow import workspace
 from live_memory.flow.progress import silent
 from tests.support.memory import House, a_question
 
@@ -126,3 +127,43 @@ async def test_what_the_disk_does_not_take_stays_open_and_others_are_answered() 
         store.is_full = False
     async with house.hub() as hub:
         assert (await hub.stats("/r1")).questions == 1
+
+
+class _Away(InMemory):
+    """A disk that gives nothing while it is away, and takes nothing for what it did not give."""
+
+    is_away = False
+
+    async def load(self, key: WorkspaceKey) -> Restored:
+        if self.is_away:
+            return Restored(problems=("the disk is away",), is_unread=True)
+        return await super().load(key)
+
+    async def is_readable(self, key: WorkspaceKey) -> bool:
+        return not self.is_away
+
+
+@pytest.mark.promise("nothing-lost", "no-overwrite-of-unreadable")
+async def test_a_memory_that_was_not_given_is_told_until_it_is_and_is_whole_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It was told until a restart, and stayed away as long."""
+    monkeypatch.setattr(workspace, "_READ_AGAIN_S", 0.01)
+    house, store = _house(most_open=1), _Away()
+    house.store = store
+    async with house.hub() as hub:
+        await hub.ask("/r0", a_question("Where is LIMIT_0?"), progress=silent)
+    store.is_away = True
+    async with house.hub() as hub:
+        _, answer = await hub.ask("/r0", a_question("Where is LIMIT_0?"), progress=silent)
+        assert "LIMIT_0 = 3" in answer.text
+        await hub.stats("/r1")
+        assert "the disk is away" in hub.problems
+        with (await hub.opened("/r0")).in_use():
+            store.is_away = False
+            await anyio.sleep(0.1)
+            assert "the disk is away" in hub.problems
+        with anyio.fail_after(5):
+            while hub.problems:
+                await anyio.sleep(0.01)
+        assert (await hub.stats("/r0")).questions == 1

@@ -60,12 +60,23 @@ class JsonFiles:
             except OSError as problem:
                 refuse_exhausted(problem)
                 self._unread[key] = (
-                    f"{folder} cannot be read: {problem.strerror} (nothing is written there: make "
-                    "it readable and restart the server)"
+                    f"{folder} cannot be read: {problem.strerror} (nothing is written there until "
+                    "it can be)"
                 )
-                return Restored(problems=(self._unread[key],))
+                return Restored(problems=(self._unread[key],), is_unread=True)
             self._open[key], restored = opened
             return restored
+
+    async def is_readable(self, key: WorkspaceKey) -> bool:
+        """Open the folder and let go of it."""
+        async with self._turn(key):
+            try:
+                kept, _ = await to_thread.run_sync(MemoryFolder.opened, self._folder / key.text)
+            except OSError as problem:
+                refuse_exhausted(problem)
+                return False
+            kept.close()
+            return True
 
     async def append(self, key: WorkspaceKey, root: str, told: Sequence[Told]) -> None:
         """Add lines to the journal and sync them."""
