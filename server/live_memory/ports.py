@@ -190,8 +190,7 @@ class LanguageModel(Protocol):
         """Ask once; `heard` gets text as it arrives, so that a deadline can keep what there is.
 
         What fails after text was heard is a reply that was `CUT`, so `heard` never gets the text
-        of two attempts. Cancelling closes the connection. `lost` is told of each reply that began,
-        and so costs something, and is not given: empty, refused, broken off or cancelled.
+        of two attempts. Cancelling closes the connection. `lost` gets what began and is not given.
 
         Raises:
             ModelUnavailable: there is no usable reply; the subclass says what helps.
@@ -202,9 +201,8 @@ class LanguageModel(Protocol):
 
 
 class SnapshotStore(Protocol):
-    """Keeps memories across restarts: a snapshot now and then, and a journal of what came since.
-
-    Only what was loaded takes records and saves. What fails raises `StoreUnavailable`.
+    """Keeps memories: a snapshot now and then, and a journal of what came since. Only what was
+    loaded takes records and saves. What fails raises `StoreUnavailable`.
     """
 
     async def load(self, key: WorkspaceKey) -> Restored:

@@ -81,8 +81,8 @@ class Workspace:
         self.max_context_tokens = given.max_context_tokens
         self.sandbox = given.sandbox
         self.window = Window()
-        # No part refers back to the whole: so what a closed one held is free at once, without a
-        # look through all objects, which never comes to what a large index has set apart.
+        # No part refers back to the whole: so what a closed one held is free without a look
+        # through all objects, which leaves out what a large index has set apart.
         indexer = self.indexer = given.indexer(identity)
         self.freshness = given.freshness(index=lambda: indexer.index)
         self.ingestor = given.ingestor(identity, indexer, self.freshness)
@@ -263,10 +263,7 @@ class Workspace:
         self.watching.window_changed()
 
     async def _until_readable(self, all_of_it: anyio.CancelScope) -> None:
-        """End once there are bytes of the memory again and nobody is here: the next use reads them.
-
-        Nothing that was learned without it is written over it.
-        """
+        """End once there are bytes of the memory again and nobody is here: the next use has them."""
         is_readable = False
         while not (is_readable and self.is_at_rest):
             await anyio.sleep(_READ_AGAIN_S)
