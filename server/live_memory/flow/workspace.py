@@ -263,7 +263,7 @@ class Workspace:
         self.watching.window_changed()
 
     async def _until_readable(self, all_of_it: anyio.CancelScope) -> None:
-        """End once there are bytes of the memory again and nobody is here: the next use has them."""
+        """End once there are bytes of the memory again and nobody is here; the next use has it."""
         is_readable = False
         while not (is_readable and self.is_at_rest):
             await anyio.sleep(_READ_AGAIN_S)
