@@ -75,13 +75,14 @@ async def ask(
     )
     with anyio.move_on_at(deadline + _LATE_S):
         async with memory.turns.turn(give_up_at=deadline - _TO_ANSWER_S) as is_our_turn:
-            disk = await _bring_up_to_date(
-                memory, question, give_up_at=deadline - _TO_ANSWER_S, progress=progress
-            )
-            # A model's kept answers stand while the same is found, whatever was edited beside it.
-            edited = None if companion else edited_lately(memory.window, question.asked_at)
-            desk = Desk(memory.indexer.shelf, memory.index)
-            answer = await _from_evidence(memory, question, desk, edited or frozenset())
+            with memory.indexer.right_of_way.taken():
+                disk = await _bring_up_to_date(
+                    memory, question, give_up_at=deadline - _TO_ANSWER_S, progress=progress
+                )
+                # A model's kept answers stand while the same is found, whatever was edited beside.
+                edited = None if companion else edited_lately(memory.window, question.asked_at)
+                desk = Desk(memory.indexer.shelf, memory.index)
+                answer = await _from_evidence(memory, question, desk, edited or frozenset())
             if disk.notice is not None and not answer.citations:
                 answer = _nothing("Nothing was found in the part of this workspace that is known.")
             answer = replace(answer, notice=disk.notice)

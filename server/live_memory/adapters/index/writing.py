@@ -19,7 +19,7 @@ __all__ = ["write"]
 # the work of building the index, so a small one does it rarely and a large one hardly ever.
 _MOST_GONE = 5_000
 
-_Pairs = dict[str, tuple[list[int], list[int]]]
+_Pairs = dict[str, tuple["array[int]", "array[int]"]]
 _Counters = dict[str, int]
 
 
@@ -38,8 +38,8 @@ def write(
     for path, signature in textless.items():
         _insert_file(db, path, signature, counters)
     if digests:
-        words: _Pairs = defaultdict(lambda: ([], []))
-        uses: _Pairs = defaultdict(lambda: ([], []))
+        words: _Pairs = defaultdict(lambda: (array("I"), array("I")))
+        uses: _Pairs = defaultdict(lambda: (array("I"), array("I")))
         for each in digests:
             _insert(db, each, counters, words, uses)
         runs.append(db, {"word": words, "use": uses})

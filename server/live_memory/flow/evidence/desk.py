@@ -1,8 +1,9 @@
 """Opens files for questions: current bytes always, redacted once for each version of a file."""
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import anyio.to_thread
 
@@ -21,7 +22,7 @@ from live_memory.core.reading.admission import observe
 from live_memory.core.reading.comparing import Known
 from live_memory.core.reading.lookup import LARGEST_SEARCHED, Listing
 from live_memory.core.reading.names import SEARCHED, refusal_of_name
-from live_memory.core.reading.observation import FileRead, Observation
+from live_memory.core.reading.observation import FileRead, ListedFile, Observation
 from live_memory.core.reading.redaction import Redactor
 from live_memory.core.showing.packet import Excerpt, excerpt
 from live_memory.core.values import ContentHash, RelPath
@@ -34,6 +35,8 @@ __all__ = ["Desk", "Shelf"]
 _KEPT_CHARACTERS = 4_000_000
 # So many bytes are redacted in two milliseconds, faster than a busy pool gives a thread.
 _LITTLE = 16_000
+# So many files are compared with what is known in as long.
+_MANY = 2_000
 
 
 class Shelf:
@@ -44,6 +47,7 @@ class Shelf:
         self._kept: OrderedDict[tuple[RelPath, ContentHash], Observation] = OrderedDict()
         self._size = 0
         self.listed: Listing | None = None
+        self._searchable: tuple[Listing | None, Sequence[ListedFile]] = None, ()
         self._unlearned: tuple[Listing, Known, Sequence[RelPath]] | None = None
 
     async def listing(self) -> Listing:
@@ -54,16 +58,26 @@ class Shelf:
         """The files that the index does not hold whole and that may be searched."""
         listing, known, last = await self.listing(), await index.known(), self._unlearned
         if last is None or last[0] is not listing or last[1] is not known:
-            part = await index.unlearned()
-            paths = [
-                file.path
+            work = partial(self._beside, listing, known, await index.unlearned())
+            is_much = len(listing.files) > _MANY
+            paths = await anyio.to_thread.run_sync(work) if is_much else work()
+            self._unlearned = last = listing, known, paths
+        return last[2]
+
+    def _beside(
+        self, listing: Listing, known: Known, part: Collection[RelPath]
+    ) -> Sequence[RelPath]:
+        """What may be searched of a listing and is not known, or only in `part`."""
+        last, files = self._searchable
+        if last is not listing:
+            files = [
+                file
                 for file in listing.files
                 if file.signature.size <= LARGEST_SEARCHED
                 and refusal_of_name(file.path) in SEARCHED
-                and (file.path in part or known.get(file.path) != file.signature)
             ]
-            self._unlearned = last = listing, known, paths
-        return last[2]
+            self._searchable = listing, files
+        return [f.path for f in files if f.path in part or known.get(f.path) != f.signature]
 
     async def read(self, paths: Iterable[RelPath]) -> Sequence[Observation]:
         """Open the files that have text, as they are now."""
