@@ -30,7 +30,7 @@ __all__ = ["IndexState", "Indexer", "takes_long"]
 
 # Files a batch: small enough to answer a question from a half-built index and to lose little when
 # cancelled, large enough that a transaction a batch costs nothing.
-_BATCH, _BATCH_BYTES = 400, 4_000_000
+_BATCH, _BATCH_BYTES = 100, 1_000_000
 # What a pass takes in within a second; a question waits for no more.
 _SOON, _SOON_BYTES = 150, 1_500_000
 # Questions that come one upon the other may hold the pass up for so long before each batch.

@@ -4,12 +4,13 @@ What a worker is told and what it tells is one line of JSON each.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
-from typing import Protocol
+from typing import Any, Protocol
 
-from live_memory.adapters.index.digest import Digest, Parts, digest
+from live_memory.adapters.index.digest import Digest, Parts, Uses, Words, digest
 from live_memory.adapters.index.syntax.grammars import BY_SUFFIX
 from live_memory.core.evidence.outline import outline
 from live_memory.core.evidence.places import Definition, DefinitionKind, Place
@@ -23,6 +24,7 @@ __all__ = ["Digester", "Worker", "told"]
 _WIDEST = 200
 # A repository made to be hard is read by the look of its lines after so many attempts.
 _MOST_FAILURES = 8
+_LARGEST = 2**32 - 1
 
 
 class Worker(Protocol):
@@ -84,7 +86,9 @@ def told(parts: Parts) -> Sequence[object]:
     units = [
         (unit.start, unit.end, at.get(id(unit.definition)), unit.traits) for unit in parts.units
     ]
-    return rows, units, parts.words, parts.uses
+    words = parts.words
+    flat = words.texts, words.sizes, words.units.tolist(), words.weights.tolist()
+    return rows, units, flat, parts.uses
 
 
 def _parts(path: RelPath, told: Sequence[Sequence[Sequence[object]]]) -> Parts:
@@ -95,12 +99,12 @@ def _parts(path: RelPath, told: Sequence[Sequence[Sequence[object]]]) -> Parts:
     """
     rows, units, words, uses = told
     definitions = [_definition(path, row) for row in rows]
-    return Parts(
-        definitions,
-        [_unit(row, definitions) for row in units],
-        [_counts(row) for row in words],
-        [(str(name), _number(line)) for name, line in uses],
-    )
+    names, lines = uses
+    used = Uses(_texts(names), [_number(line) for line in _list(lines)])
+    if len(used.names) != len(used.lines):
+        raise ValueError(lines)
+    cut = [_unit(row, definitions) for row in units]
+    return Parts(definitions, cut, _words(*words, among=len(cut)), used)
 
 
 def _definition(path: RelPath, row: Sequence[object]) -> Definition:
@@ -116,13 +120,34 @@ def _unit(row: Sequence[object], definitions: Sequence[Definition]) -> Unit:
     return Unit(_number(start), last, owner, _number(traits, least=0))
 
 
-def _counts(row: object) -> Mapping[str, int]:
-    if not isinstance(row, dict):
-        raise TypeError(row)
-    return row
+def _words(texts: object, sizes: object, units: object, weights: object, *, among: int) -> Words:
+    words = Words(
+        _texts(texts),
+        [_number(size) for size in _list(sizes)],
+        array("I", [_number(unit, least=0) for unit in _list(units)]),
+        array("I", [_number(weight) for weight in _list(weights)]),
+    )
+    if not len(words.units) == len(words.weights) == sum(words.sizes):
+        raise ValueError(sizes)
+    if len(words.texts) != len(words.sizes) or max(words.units, default=-1) >= among:
+        raise ValueError(texts)
+    return words
+
+
+def _texts(value: object) -> Sequence[str]:
+    texts = _list(value)
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError(value)
+    return texts
+
+
+def _list(value: object) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError(value)
+    return value
 
 
 def _number(value: object, *, least: int = 1) -> int:
-    if not isinstance(value, int) or value < least:
+    if not isinstance(value, int) or not least <= value <= _LARGEST:
         raise ValueError(value)
     return value

@@ -80,12 +80,14 @@ def _insert(
     )
     counters["next_unit"] += len(digest.units)
     counters["live_units"] += len(digest.units)
-    for number, counts in enumerate(digest.words, first):
-        for word, count in counts.items():
-            units, repeats = words[word]
-            units.append(number)
-            repeats.append(count)
-    for name, line in digest.uses:
+    found, at = digest.words, 0
+    numbers = array("I", [first + unit for unit in found.units])
+    for word, size in zip(found.texts, found.sizes, strict=True):
+        units, weights = words[word]
+        units += numbers[at : at + size]
+        weights += found.weights[at : at + size]
+        at += size
+    for name, line in zip(*digest.uses, strict=True):
         files, lines = uses[name]
         files.append(file)
         lines.append(line)

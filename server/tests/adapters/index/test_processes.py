@@ -33,7 +33,7 @@ def test_a_worker_takes_a_file_apart_as_it_would_be_here(name: str) -> None:
         u.definition and u.definition.name for u in here.units
     ]
     assert told.words == here.words
-    assert told.uses == list(here.uses)
+    assert told.uses == here.uses
 
 
 class _Liar:
@@ -52,6 +52,10 @@ class _Liar:
         b"",
         b"null",
         b"[[], [], [3], []]",
+        b'[[], [[1, 2, null, 0]], [["a"], [2], [0], [1]], [[], []]]',
+        b'[[], [[1, 2, null, 0]], [["a"], [1], [1], [1]], [[], []]]',
+        b'[[], [[1, 2, null, 0]], [["a"], [1], [0], [4294967296]], [[], []]]',
+        b'[[], [], [[], [], [], []], [["a"], []]]',
         b'[[["a", "function", 0, 1, ""]], [], [], []]',
         b"[[], [[1, 2, 5]], [{}], []]",
     ],
