@@ -154,6 +154,9 @@ class EvidenceIndex(Protocol):
     ) -> None:
         """Take in new versions, remember files without text, drop what is gone; all or nothing."""
 
+    async def settle(self) -> bool:
+        """A short step of what makes questions quick after updates; whether there is another."""
+
     async def search(self, terms: Terms, *, limit: int) -> Candidates:
         """Rank places for a question: at most `limit` files, and the best units in them."""
 

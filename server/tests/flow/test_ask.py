@@ -41,6 +41,9 @@ class StillIndex:
     ) -> None:
         await anyio.lowlevel.checkpoint()
 
+    async def settle(self) -> bool:
+        return False
+
     async def search(self, terms: Terms, *, limit: int) -> Candidates:
         return Candidates((), ())
 

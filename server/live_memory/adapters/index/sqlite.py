@@ -9,7 +9,7 @@ from typing import Self, TypeVar
 
 import anyio.to_thread
 
-from live_memory.adapters.index import asking
+from live_memory.adapters.index import asking, runs
 from live_memory.adapters.index.database import (
     Connection,
     Damaged,
@@ -52,6 +52,8 @@ class SqliteIndex:
         self._scored: Scored | None = None
         self._spared = 0
         self._repair = Lock()
+        self._merging = Lock()
+        self._merge: runs.Merge | None = None
         self._digester = Digester(parsing)
 
     @classmethod
@@ -123,6 +125,24 @@ class SqliteIndex:
                 self._updates += 1
 
         await self._repairing(apply)
+
+    async def settle(self) -> bool:
+        """Take a step of merging what updates left; whether there may be another."""
+
+        def take_step() -> bool:
+            if not self._merging.acquire(blocking=False):
+                return False  # someone does so already
+            merge, self._merge = self._merge, None
+            try:
+                with self._writer.transaction() as db:
+                    merge = merge or runs.begun(db)
+                    is_over = merge is None or runs.step(db, merge)
+                self._merge = None if is_over else merge
+            finally:
+                self._merging.release()
+            return merge is not None
+
+        return await self._repairing(take_step)
 
     async def search(self, terms: Terms, *, limit: int) -> Candidates:
         """Rank places for a question: at most `limit` files, and the best units in them."""
@@ -221,7 +241,7 @@ class SqliteIndex:
     def _close(self) -> None:
         self._reader.close()
         self._writer.close()
-        self._held = self._scored = None
+        self._held = self._scored = self._merge = None
 
 
 def _open_twice(file: Path) -> tuple[Connection, Connection]:

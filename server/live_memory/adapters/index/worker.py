@@ -5,7 +5,6 @@ gigabytes within one step, or over the end of memory. So they run where that end
 """
 
 import json
-import os
 import select
 import sys
 from collections.abc import Sequence
@@ -22,8 +21,6 @@ from live_memory.core.values import RelPath
 __all__ = ["main"]
 
 _MEMORY_BYTES = 1024 * 1024 * 1024
-# Whoever waits for a reply, and the person's own work, go first; alone it is as fast as ever.
-_LESS_URGENT = 5
 
 
 class _Reader:
@@ -55,8 +52,6 @@ def main(asked: BinaryIO, told_to: BinaryIO, *, idle_s: float) -> None:
 
 def _limit() -> None:
     """Bound what this process may take, where the system knows how."""
-    with suppress(AttributeError, OSError):
-        os.nice(_LESS_URGENT)
     with suppress(ImportError, ValueError, OSError):
         import resource  # noqa: PLC0415 - not on every system
 

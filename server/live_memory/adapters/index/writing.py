@@ -43,7 +43,6 @@ def write(
         for each in digests:
             _insert(db, each, counters, words, uses)
         runs.append(db, {"word": words, "use": uses})
-        runs.settle(db)
     counters["generation"] += 1
     if counters["next_unit"] - 1 > 2 * counters["live_units"] + _MOST_GONE:
         _join(db, counters)
