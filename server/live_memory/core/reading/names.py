@@ -1,7 +1,7 @@
 """Names that say enough: credential files, generated files, files that hold no text."""
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from live_memory.core.reading.observation import SkipReason
 from live_memory.core.values import RelPath
@@ -129,11 +129,20 @@ def _of_name(name: str) -> tuple[SkipReason | None, frozenset[str]]:
     copy = _COPY.fullmatch(name)
     names = [] if _HARMLESS.fullmatch(name) else [name, *([copy["of"]] if copy else ())]
     if any(map(_is_named, names)):
-        return SkipReason.CREDENTIALS, frozenset()
+        return _shared(SkipReason.CREDENTIALS)
     placed = frozenset[str]().union(*(_FOLDERS_OF.get(each, ()) for each in names))
     if name in _LOCK_NAMES or _GENERATED.fullmatch(name):
-        return SkipReason.GENERATED, placed
-    return SkipReason.BINARY if RelPath(name).suffix in _BINARY_SUFFIXES else None, placed
+        return _shared(SkipReason.GENERATED, placed)
+    is_binary = RelPath(name).suffix in _BINARY_SUFFIXES
+    return _shared(SkipReason.BINARY if is_binary else None, placed)
+
+
+@cache
+def _shared(
+    refusal: SkipReason | None, placed: frozenset[str] = frozenset()
+) -> tuple[SkipReason | None, frozenset[str]]:
+    """The very same for all names that it is said of, which are many."""
+    return refusal, placed
 
 
 def _is_named(name: str) -> bool:
