@@ -6,6 +6,7 @@ What a worker is told and what it tells is one line of JSON each.
 import json
 from array import array
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from functools import cache
 from importlib.util import find_spec
 from typing import Any, Protocol
@@ -25,12 +26,18 @@ _WIDEST = 200
 # A repository made to be hard is read by the look of its lines after so many attempts.
 _MOST_FAILURES = 8
 _LARGEST = 2**32 - 1
+# A question takes in so many files at most, and does not wait for the batches of a pass.
+_FEW = 40
 
 
 class Worker(Protocol):
-    """Replies to one line with one."""
+    """Replies to one line with one; who is first does not wait for the others."""
 
-    def exchange(self, request: bytes) -> bytes:
+    def first(self) -> AbstractContextManager[None]:
+        """Be first."""
+        ...
+
+    def exchange(self, request: bytes, *, is_first: bool = False) -> bytes:
         """Send a line and receive one.
 
         Raises:
@@ -46,12 +53,20 @@ class Digester:
         self._worker = worker
         self._failures = 0
 
-    def digest(self, observation: Observation) -> Digest:
+    def digest_all(self, observations: Sequence[Observation]) -> Sequence[Digest]:
+        """Take files apart; a few go first."""
+        if len(observations) > _FEW:
+            return [self.digest(each) for each in observations]
+        with self._worker.first():
+            return [self.digest(each, is_first=True) for each in observations]
+
+    def digest(self, observation: Observation, *, is_first: bool = False) -> Digest:
         """Take a file apart; one that no worker can is read by the look of its lines."""
         if self._failures < _MOST_FAILURES:
             request = [observation.path.text, observation.lines, _has_grammar(observation)]
             try:
-                reply = self._worker.exchange(json.dumps(request).encode() + b"\n")
+                line = json.dumps(request).encode() + b"\n"
+                reply = self._worker.exchange(line, is_first=is_first)
                 return Digest(observation, *_parts(observation.path, json.loads(reply)))
             except (OSError, ValueError, TypeError, LookupError):
                 self._failures += 1

@@ -117,7 +117,7 @@ class SqliteIndex:
         """Take in new versions, remember files without text, drop what is gone; all or nothing."""
 
         def apply() -> None:
-            digests = [self._digester.digest(observation) for observation in observed]
+            digests = self._digester.digest_all(observed)
             with self._writer.transaction() as db:
                 write(db, digests, textless, gone)
             # Only now: who reads meanwhile must not take what it has for newer than it is.
