@@ -12,6 +12,7 @@ from live_memory.core.looking.spotting import (
     Mentions,
     best_first,
     leading,
+    likely_first,
     nearly_as_good,
     telling,
     texts_of,
@@ -101,6 +102,7 @@ async def _spotted(question: str, files: Sequence[ListedFile], sandbox: Sandbox)
         small_first = sorted(sample, key=lambda file: file.signature.size)
         first = leading(small_first, [text for text in texts if text not in rare], found)
         texts = rare
+        files = await anyio.to_thread.run_sync(likely_first, files, texts)
     found = await sandbox.mentions(texts, among=files)
     work = partial(_ranked, files, texts, found, first)
     return work() if len(files) <= _MANY else await anyio.to_thread.run_sync(work)
