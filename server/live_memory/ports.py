@@ -154,6 +154,9 @@ class EvidenceIndex(Protocol):
     ) -> None:
         """Take in new versions, remember files without text, drop what is gone; all or nothing."""
 
+    async def settle(self) -> bool:
+        """A short step of what makes questions quick after updates; whether there is another."""
+
     async def search(self, terms: Terms, *, limit: int) -> Candidates:
         """Rank places for a question: at most `limit` files, and the best units in them."""
 
@@ -181,12 +184,16 @@ class LanguageModel(Protocol):
         """A model for one question; what it holds for it, as a process, is gone at the end."""
 
     async def complete(
-        self, request: ModelRequest, *, heard: Callable[[str], None] | None = None
+        self,
+        request: ModelRequest,
+        *,
+        heard: Callable[[str], None] | None = None,
+        lost: Callable[[ModelReply], None] | None = None,
     ) -> ModelReply:
         """Ask once; `heard` gets text as it arrives, so that a deadline can keep what there is.
 
         What fails after text was heard is a reply that was `CUT`, so `heard` never gets the text
-        of two attempts. Cancelling closes the connection.
+        of two attempts. Cancelling closes the connection. `lost` gets what began and is not given.
 
         Raises:
             ModelUnavailable: there is no usable reply; the subclass says what helps.
@@ -197,13 +204,15 @@ class LanguageModel(Protocol):
 
 
 class SnapshotStore(Protocol):
-    """Keeps memories across restarts: a snapshot now and then, and a journal of what came since.
-
-    Only what was loaded takes records and saves. What fails raises `StoreUnavailable`.
+    """Keeps memories: a snapshot now and then, and a journal of what came since. Only what was
+    loaded takes records and saves. What fails raises `StoreUnavailable`.
     """
 
     async def load(self, key: WorkspaceKey) -> Restored:
         """What was kept; what cannot be read is set aside, or told and left alone."""
+
+    async def is_readable(self, key: WorkspaceKey) -> bool:
+        """Whether the system gives what is kept now; who would use it has to load it."""
 
     async def append(self, key: WorkspaceKey, root: str, told: Sequence[Told]) -> None:
         """Add records: they survive a crash once this returns, or none comes before a save."""

@@ -1,7 +1,7 @@
 """What a server weighs, how long a large tree takes, and how long nobody else is answered."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from bench.overhead.found import Found, Row, p50, p99
@@ -15,10 +15,12 @@ from bench.talk.mcp import greet
 from bench.talk.server import Server
 from bench.talk.settling import until_indexed
 
-__all__ = ["large_tree", "resident"]
+__all__ = ["large_tree", "many", "resident"]
 
 # What the index took memory for may be given back a moment later.
 _REST_S = 1.0
+# A first workspace is asked so often until all that any needs was imported.
+_TO_WARM = 20
 # Trees up to here are answered about within three seconds, and larger ones within five.
 _MEDIUM = 5_000
 
@@ -42,6 +44,27 @@ def resident(setup: Setup, tree: Path, *, known: int) -> Found:
         ),
         rows=(row,),
         skipped=() if idle is not None else ("resident memory: no process to look at",),
+    )
+
+
+def many(setup: Setup, trees: Sequence[Path]) -> Found:
+    """Memory with so many workspaces asked once each, over that of one in full use."""
+    with setup.server("many") as server:
+        greet(server)
+        for _ in range(_TO_WARM):
+            setup.ask(server, question_of(0), trees[0])
+        time.sleep(_REST_S)
+        one = megabytes(server)
+        for tree in trees:
+            setup.ask(server, question_of(0), tree)
+        time.sleep(_REST_S)
+        every = megabytes(server)
+    added = None if one is None or every is None else every - one
+    row: Row = {"part": "many", "workspaces": len(trees), "one_mb": one, "all_mb": every}
+    return Found(
+        bars=(at_most(f"{len(trees)} workspaces more than one, MB", added, 40),),
+        rows=(row,),
+        skipped=() if added is not None else ("many workspaces: no process to look at",),
     )
 
 

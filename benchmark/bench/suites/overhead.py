@@ -32,6 +32,7 @@ class _Size:
     hook_times: int = 60
     reads: int = 41
     edits: int = 5
+    workspaces: int = 400
 
 
 _USUAL = _Size()
@@ -48,6 +49,7 @@ _DRY = _Size(
     hook_times=2,
     reads=4,
     edits=1,
+    workspaces=3,
 )
 
 
@@ -103,6 +105,7 @@ def _parts(setup: Setup, size: _Size) -> Sequence[Callable[[], Found]]:
         lambda: asking.many_callers(setup, tree("callers", size.known[1]), each=size.callers_each),
         lambda: starting.restarts(setup, tree("restart"), known=most, rounds=size.rounds),
         lambda: weight.resident(setup, tree("weight"), known=most),
+        lambda: weight.many(setup, [tree(f"many/{n}", 1) for n in range(size.workspaces)]),
         *(lambda count=count: large(count) for count in size.trees),
     )
 

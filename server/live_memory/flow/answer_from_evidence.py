@@ -4,10 +4,11 @@ The index says where to look; what is shown comes from bytes read now, and from 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from types import MappingProxyType
 
+from live_memory.core.absence.doubting import Held, asking_part, doubted, is_in_one_place
 from live_memory.core.absence.saying import told
 from live_memory.core.asking.answer import (
     Answer,
@@ -40,7 +41,7 @@ from live_memory.core.showing.saying import (
 from live_memory.core.values import RelPath
 from live_memory.flow.evidence.beyond import look_beyond
 from live_memory.flow.evidence.desk import Desk
-from live_memory.flow.evidence.finding import found_for
+from live_memory.flow.evidence.finding import Found, found_for
 from live_memory.flow.evidence.naming import exact_first, nearest_names, terms_here, unspelled
 
 __all__ = ["answer_from_evidence", "head_start"]
@@ -55,6 +56,12 @@ _UNITS_BEFORE_PAST = 2
 # Of what a model begins with, so much goes by rank; the rest shows more of the same files first: of
 # 198 everyday questions .586 are complete then and .571 without, and less is beside the point.
 _AS_RANKED = 2 / 3
+_DENIED = (Standing.APART, Standing.NONE)
+_GROUNDING = {
+    Standing.ENOUGH: Grounding.VERIFIED,
+    Standing.THIN: Grounding.PARTIAL,
+    Standing.APART: Grounding.UNGROUNDED,
+}
 
 
 async def answer_from_evidence(
@@ -67,24 +74,28 @@ async def answer_from_evidence(
 
     The caller has brought the index up to date; a file that changed since is indexed again here.
     """
-    terms = replace(await terms_here(question.text, desk), edited=edited)
-    evidence = await desk.look_up(terms, limit=_MOST_FILES)
-    evidence = await exact_first(terms, evidence, desk)
     room = room_of(question.budget.answer_tokens) - _SENTENCES
-    found = await found_for(question.text, evidence, desk, room=room)
-    shown = filled(found.excerpts, room)
-    texts = [rendered(each) for each in shown]
-    about = await _support(question, terms, evidence, texts, desk, is_settled=found.is_settled)
-    beyond = await look_beyond(terms, about, evidence, desk=desk)
+    looked = await _looked(question.text, desk, edited, room=room)
+    alone = asking_part(question.text)
+    if looked.about.standing in _DENIED and alone != question.text:
+        # What is told around a question may lead elsewhere.
+        again = await _looked(alone, desk, edited, room=room)
+        worth = again.evidence.candidates.worth
+        if is_in_one_place(alone, again.terms, worth, _held(again.shown, again.texts)):
+            looked = again
+    evidence, shown, texts, about = looked.evidence, looked.shown, looked.texts, looked.about
+    beyond = await look_beyond(looked.terms, about, evidence, desk=desk)
     about = beyond.left_of(about)
+    if about.standing is Standing.APART:
+        shown, texts = shown[:_NEAREST], texts[:_NEAREST]
     is_there = shown and about.standing is not Standing.NONE
     composed = (
         _packet(
-            "\n\n".join([qualified(found.lead, about), *texts]),
+            "\n\n".join([qualified(looked.found.lead, about), *texts]),
             shown,
             about,
             evidence,
-            uses=found.uses,
+            uses=looked.found.uses,
             most=room + _SENTENCES,
         )
         if is_there
@@ -99,10 +110,34 @@ async def answer_from_evidence(
         grounding=composed.grounding,
         citations=composed.citations,
         evidence=MappingProxyType({path: hashes[path] for path in used}),
-        why=explain(question.text, terms, evidence, composed.citations)
+        why=explain(question.text, looked.terms, evidence, composed.citations)
         if question.wants_why
         else MappingProxyType({}),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Looked:
+    """What was found for a text, what of it is shown, and how far that answers it."""
+
+    terms: Terms
+    evidence: Evidence
+    found: Found
+    shown: Sequence[Excerpt]
+    texts: Sequence[str]
+    about: Support
+
+
+async def _looked(text: str, desk: Desk, edited: frozenset[RelPath], *, room: int) -> _Looked:
+    terms = replace(await terms_here(text, desk), edited=edited)
+    evidence = await desk.look_up(terms, limit=_MOST_FILES)
+    evidence = await exact_first(terms, evidence, desk)
+    found = await found_for(text, evidence, desk, room=room)
+    shown = filled(found.excerpts, room)
+    texts = [rendered(each) for each in shown]
+    held = _held(shown, texts)
+    about = await _support(text, terms, evidence, held, desk, is_settled=found.is_settled)
+    return _Looked(terms, evidence, found, shown, texts, about)
 
 
 async def head_start(
@@ -137,34 +172,41 @@ async def head_start(
     rest = sorted([*after, *found.further], key=lambda each: each.file.path not in known_files)
     shown = filled([*best, *known_excerpts, *rest], room - len(lead))
     texts = [rendered(each) for each in shown]
-    about = await _support(question, terms, evidence, texts, desk, is_settled=found.is_settled)
+    held = _held(shown, texts)
+    about = await _support(question.text, terms, evidence, held, desk, is_settled=found.is_settled)
     beyond = await look_beyond(terms, about, evidence, desk=desk)
     about = beyond.left_of(about)
     if about.standing is Standing.NONE or not shown:
         parts = [nothing_found(about, ()), *texts]
     else:
         count = sum(1 for each in shown for _ in each.places)
-        parts = [lead, *texts, ending(count, about, (), room=0)]
+        said = qualified(lead, about) if about.standing is Standing.APART else lead
+        parts = [said, *texts, ending(count, about, (), room=0)]
     return told(Composed("\n\n".join(parts), (), Grounding.PARTIAL), about, beyond).text
 
 
 async def _support(
-    question: Question,
+    text: str,
     terms: Terms,
     evidence: Evidence,
-    texts: Sequence[str],
+    held: Sequence[Held],
     desk: Desk,
     *,
     is_settled: bool,
 ) -> Support:
-    """How far the question is answered by the places that these texts show."""
-    held = [held_by(text) for text in texts]
+    """How far the question in `text` is answered by the places that are shown."""
+    worth, words = evidence.candidates.worth, [each.words for each in held]
     named = await unspelled(terms, evidence, desk)
-    about = support(question.text, terms, evidence.candidates.worth, held, unspelled=named)
+    about = support(text, terms, worth, words, unspelled=named)
     about = replace(about, nearest=nearest_names(about.unknown, evidence))
-    if is_settled and texts:
+    if is_settled and held:
         return replace(about, standing=Standing.ENOUGH, missing=(), lacking=(), is_vague=False)
-    return about
+    return doubted(about, text, terms, worth, held)
+
+
+def _held(shown: Sequence[Excerpt], texts: Sequence[str]) -> list[Held]:
+    pairs = zip(shown, texts, strict=True)
+    return [Held(each.file.path, held_by(text)) for each, text in pairs]
 
 
 def _around(place: Place, file: OpenedFile) -> Excerpt:
@@ -181,14 +223,12 @@ def _packet(
     most: int,
 ) -> Composed:
     places = list(chain.from_iterable(each.places for each in shown))
-    further = _further(evidence, places)
+    further = [] if about.standing is Standing.APART else _further(evidence, places)
     unshown = [use for use in uses if not any(each.shows(use) for each in shown)]
     end = ending(len(places), about, further, unshown, room=most - len(said))
     text = f"{said}\n\n{end}"
     cited = _cited(_by_file([*places, *(unit.place for unit in further)], evidence))
-    is_whole = about.standing is Standing.ENOUGH
-    grounding = Grounding.VERIFIED if is_whole else Grounding.PARTIAL
-    return Composed(f"{text}{_clipped(evidence, places)}", cited, grounding)
+    return Composed(f"{text}{_clipped(evidence, places)}", cited, _GROUNDING[about.standing])
 
 
 def _nothing(evidence: Evidence, about: Support) -> Composed:

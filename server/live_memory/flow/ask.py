@@ -38,6 +38,8 @@ _TO_ANSWER_S = 2.0
 _LATE_S = 1.0
 # What hooks announced is learned within milliseconds; a flood of it is not waited for.
 _TO_LEARN_S = 1.0
+# Most questions are answered sooner, and each line that tells how far one is costs a packet.
+_A_MOMENT_S = 0.1
 _HOW_TO_ASK = (
     "This asks nothing about the code yet. Ask in a sentence and name what you know, as in "
     "`where is the port configured?`, `who calls save?` or `how is this project tested?`."
@@ -73,14 +75,14 @@ async def ask(
     )
     with anyio.move_on_at(deadline + _LATE_S):
         async with memory.turns.turn(give_up_at=deadline - _TO_ANSWER_S) as is_our_turn:
-            disk = await _bring_up_to_date(
-                memory, question, give_up_at=deadline - _TO_ANSWER_S, progress=progress
-            )
-            await progress("looking for evidence")
-            # A model's kept answers stand while the same is found, whatever was edited beside it.
-            edited = None if companion else edited_lately(memory.window, question.asked_at)
-            desk = Desk(memory.indexer.shelf, memory.index)
-            answer = await _from_evidence(memory, question, desk, edited or frozenset())
+            with memory.indexer.right_of_way.taken():
+                disk = await _bring_up_to_date(
+                    memory, question, give_up_at=deadline - _TO_ANSWER_S, progress=progress
+                )
+                # A model's kept answers stand while the same is found, whatever was edited beside.
+                edited = None if companion else edited_lately(memory.window, question.asked_at)
+                desk = Desk(memory.indexer.shelf, memory.index)
+                answer = await _from_evidence(memory, question, desk, edited or frozenset())
             if disk.notice is not None and not answer.citations:
                 answer = _nothing("Nothing was found in the part of this workspace that is known.")
             answer = replace(answer, notice=disk.notice)
@@ -143,7 +145,6 @@ async def _bring_up_to_date(
 ) -> _Disk:
     """Make view and index equal to the disk, as far as the question needs."""
     asked_at, look, problem = anyio.current_time(), None, None
-    await progress("checking which files changed")
     with anyio.move_on_at(give_up_at) as waiting:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_tell, memory, progress)
@@ -185,9 +186,13 @@ def _left_out(
 
 
 async def _tell(memory: Workspace, progress: Progress) -> None:
-    """Say every second how far the index is."""
+    """Say after a moment what takes so long, and then every second how far the index is."""
+    await anyio.sleep(_A_MOMENT_S)
+    await progress("checking which files changed")
+    wait_s = 1 - _A_MOMENT_S
     while True:
-        await anyio.sleep(1)
+        await anyio.sleep(wait_s)
+        wait_s = 1
         state = memory.indexer.state
         await progress(
             f"reading the workspace: {state.files - state.waiting} of {state.files} files"

@@ -238,6 +238,9 @@ class Indexer:
                 left = [f for f in batch if self._taken.get(f.path) != f.signature]
                 try:
                     await self._take_in(left, index)
+                    while await index.settle():
+                        if is_long:
+                            await self.right_of_way.given(at_most_s=_GIVE_WAY_S)
                 except LiveMemoryError as problem:
                     problems.append(problem)
                     tasks.cancel_scope.cancel()

@@ -35,13 +35,11 @@ class Watching:
         identity: WorkspaceIdentity,
         *,
         watcher: Watcher | None,
-        window: Callable[[], Window],
         offer: Callable[[Sequence[Subject]], None],
         signals: SignalSink,
     ) -> None:
         self._identity = identity
         self._watcher = watcher
-        self._window = window
         self._offer = offer
         self._signals = signals
         self._view = View()
@@ -64,27 +62,27 @@ class Watching:
         """Note that other files may be in view."""
         self._changed.set()
 
-    async def run(self) -> None:
+    async def run(self, window: Callable[[], Window]) -> None:
         """Follow and listen until cancelled."""
         if self._watcher is not None:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._keep_following, self._watcher)
-                await self._listen(self._watcher)
+                tasks.start_soon(self._keep_following, self._watcher, window)
+                await self._listen(self._watcher, window)
 
     async def aclose(self) -> None:
         """Watch nothing any more."""
         if self._watcher is not None:
             await self._watcher.aclose()
 
-    async def _keep_following(self, watcher: Watcher) -> None:
+    async def _keep_following(self, watcher: Watcher, window: Callable[[], Window]) -> None:
         while True:
             self._changed = anyio.Event()
-            await watcher.follow(_folders_of(self._view.of(self._window())))
+            await watcher.follow(_folders_of(self._view.of(window())))
             self._say(watcher.state)
             await self._changed.wait()
             await anyio.sleep(_SETTLE_S)
 
-    async def _listen(self, watcher: Watcher) -> None:
+    async def _listen(self, watcher: Watcher, window: Callable[[], Window]) -> None:
         while True:
             await watcher.wait()
             await anyio.sleep(_SETTLE_S)
@@ -94,7 +92,7 @@ class Watching:
             if noticed.is_cut:
                 self._offer([AnythingChanged()])
             else:
-                paths = _touched(self._view.of(self._window()), noticed.names)
+                paths = _touched(self._view.of(window()), noticed.names)
                 if paths:
                     self._offer([Notice(f"{self._identity.root}/{path}") for path in paths])
 

@@ -1,8 +1,9 @@
 """The owner of one workspace: its window, which nobody else replaces, its index, its snapshot."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 import anyio
 import anyio.to_thread
@@ -10,7 +11,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 
 from live_memory.core.companion.chat import ModelRequest
 from live_memory.core.companion.prompt import Held
-from live_memory.core.errors import Busy
+from live_memory.core.errors import Busy, LiveMemoryError
 from live_memory.core.hosts.notices import Subject
 from live_memory.core.memory.events import MemoryEvent
 from live_memory.core.memory.following import Following
@@ -35,6 +36,8 @@ __all__ = ["Carried", "LastOpening", "Workspace"]
 _INBOX = 1_024
 _DRAIN_S = 2.0
 _FEW_NAMES = 10
+# How often a memory that the system does not give is tried again (S46: whole again within 10 s).
+_READ_AGAIN_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,7 @@ class Carried:
 
     heard: int = 0
     dropped: int = 0
+    not_understood: int = 0
     last_event_at: Instant | None = None
     compactions: int = 0
     last_compaction: LastCompaction | None = None
@@ -77,16 +81,16 @@ class Workspace:
         self.max_context_tokens = given.max_context_tokens
         self.sandbox = given.sandbox
         self.window = Window()
-        self.freshness = given.freshness(index=lambda: self.index)
-        self.indexer = given.indexer(identity)
-        self.ingestor = given.ingestor(identity, self.indexer, self.freshness)
-        self.compactor = given.compactor(identity, index=lambda: self.index)
+        # No part refers back to the whole: so what a closed one held is free without a look
+        # through all objects, which leaves out what a large index has set apart.
+        indexer = self.indexer = given.indexer(identity)
+        self.freshness = given.freshness(index=lambda: indexer.index)
+        self.ingestor = given.ingestor(identity, indexer, self.freshness)
+        self.compactor = given.compactor(identity, index=lambda: indexer.index)
+        # What no event of a host told of.
+        self._hint = partial(self.ingestor.offer, events=0)
         self.watching = Watching(
-            identity,
-            watcher=given.watcher,
-            window=lambda: self.window,
-            offer=self._hint,
-            signals=given.signals,
+            identity, watcher=given.watcher, offer=self._hint, signals=given.signals
         )
         self._store = given.store
         self._signals = given.signals
@@ -95,6 +99,7 @@ class Workspace:
         self.viewed: Following[dict[RelPath, Viewed]] = Following(lambda _: {}, view)
         self.in_view = View()
         self._set_aside: tuple[str, ...] = ()
+        self._unread: tuple[str, ...] = ()
         self._beginning: Beginning | None = None
         self._users = 0
         self.used_at = anyio.current_time()
@@ -126,7 +131,8 @@ class Workspace:
 
     async def kept(self) -> bool:
         """Save what is not saved; whether nothing would be lost by closing it now."""
-        return self._persister is not None and await self._persister.kept()
+        persister = None if self._unread else self._persister
+        return persister is not None and await persister.kept()
 
     @property
     def carried(self) -> Carried:
@@ -135,6 +141,7 @@ class Workspace:
         return Carried(
             ingestor.heard,
             ingestor.dropped,
+            ingestor.not_understood,
             ingestor.last_event_at,
             compactor.count,
             compactor.last,
@@ -145,6 +152,7 @@ class Workspace:
         """Go on from what was carried; called before `run`."""
         ingestor, compactor = self.ingestor, self.compactor
         ingestor.heard, ingestor.dropped = carried.heard, carried.dropped
+        ingestor.not_understood = carried.not_understood
         ingestor.last_event_at = carried.last_event_at
         compactor.count, compactor.last = carried.compactions, carried.last_compaction
         self._set_aside = carried.set_aside
@@ -154,7 +162,7 @@ class Workspace:
         """What keeps this workspace from being whole, in words for a person."""
         unsaved = self._persister.problem if self._persister else None
         index = (self.indexer.not_kept, self.indexer.state.problem)
-        found = (*self._set_aside, unsaved, *index)
+        found = (*self._set_aside, *self._unread, unsaved, *index)
         return tuple(dict.fromkeys(problem for problem in found if problem))
 
     async def run(self, *, opened: Callable[[], None], borrowed: Borrowed) -> None:
@@ -175,8 +183,10 @@ class Workspace:
                 tasks.start_soon(persister.run)
                 tasks.start_soon(self.ingestor.run, lambda: self.window, self.record)
                 tasks.start_soon(self.compactor.run, lambda: self.window, self.record, borrowed)
-                tasks.start_soon(self.watching.run)
+                tasks.start_soon(self.watching.run, lambda: self.window)
                 tasks.start_soon(self._begin)
+                if self._unread:
+                    tasks.start_soon(self._until_readable, tasks.cancel_scope)
                 opened()
                 async for letter in self._inbox:
                     self._fold(letter)
@@ -194,6 +204,7 @@ class Workspace:
                 await self.index.aclose()
                 await self.sandbox.aclose()
                 await self._store.release(self.identity.key)
+            self._persister = None
 
     async def checked(self) -> None:
         """Compare everything that is known with the disk; what changed is in the window then.
@@ -251,9 +262,15 @@ class Workspace:
             self._persister.happened(self.window.revision, letter.event)
         self.watching.window_changed()
 
-    def _hint(self, subjects: Sequence[Subject]) -> None:
-        """Offer what no event of a host told of."""
-        self.ingestor.offer(subjects, events=0)
+    async def _until_readable(self, all_of_it: anyio.CancelScope) -> None:
+        """End once there are bytes of the memory again and nobody is here; the next use has it."""
+        is_readable = False
+        while not (is_readable and self.is_at_rest):
+            await anyio.sleep(_READ_AGAIN_S)
+            with suppress(LiveMemoryError):
+                is_readable = await self._store.is_readable(self.identity.key)
+        self.is_closing = True
+        all_of_it.cancel()
 
     async def _begin(self) -> None:
         """Learn which repository this is, as far as that can be told."""
@@ -264,7 +281,10 @@ class Workspace:
         """Take up what was kept."""
         key, root = self.identity.key, self.identity.root
         found = await restored(self._store, self.identity, self.sandbox)
-        self._set_aside = tuple(dict.fromkeys((*self._set_aside, *found.problems)))
+        if found.is_unread:
+            self._unread = found.problems
+        else:
+            self._set_aside = tuple(dict.fromkeys((*self._set_aside, *found.problems)))
         for problem in found.problems:
             self._signals.emit(SnapshotQuarantined(key, root, problem))
         if found.memory is not None:

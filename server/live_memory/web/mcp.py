@@ -79,7 +79,7 @@ def build(ask: Ask, *, clock: Clock, jobs: Jobs | None = None) -> MCPServer[obje
                 max_answer_tokens=max_answer_tokens,
                 asked_at=clock.now(),
             )
-            where = folder(cwd, project_of(context.headers))
+            where = await folder(cwd, project_of(context.headers))
             found = await while_there(
                 context.request_context.request, lambda: ask(where, asked, progress=progress)
             )

@@ -65,7 +65,7 @@ def add_async_tools(server: MCPServer[object], jobs: Jobs, *, clock: Clock) -> N
                 max_answer_tokens=max_answer_tokens,
                 asked_at=clock.now(),
             )
-            job_id = jobs.submit(folder(cwd, project_of(context.headers)), asked)
+            job_id = jobs.submit(await folder(cwd, project_of(context.headers)), asked)
         except LiveMemoryError as error:
             raise ToolError(str(problem_of(error))) from error
         return _text(job_id)

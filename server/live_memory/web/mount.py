@@ -12,11 +12,15 @@ from typing import Protocol, cast
 
 import anyio
 import anyio.to_thread
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from live_memory.core.errors import InvalidRequest
 from live_memory.flow.jobs import Ask, Jobs
 from live_memory.ports import Clock
 from live_memory.web.drain import Drain
+from live_memory.web.errors import problem_of
+from live_memory.web.requests import check_shape
 
 __all__ = ["McpLimits", "McpMount"]
 
@@ -90,6 +94,17 @@ class McpMount:
         """Serve a request of the protocol."""
         self._wanted.set()
         await self._ready.wait()
+        if scope["method"] == "POST":
+            # The door gives a body in one piece.
+            first = await receive()
+            try:
+                check_shape(first.get("body", b""))
+            except InvalidRequest as problem:
+                refused = problem_of(problem)
+                reply = Response(refused.body(), refused.status, media_type="application/json")
+                await reply(scope, receive, send)
+                return
+            receive = _with(first, receive)
         if self._app is not None:
             await self._app(scope, receive, send)
 
@@ -104,3 +119,13 @@ class McpMount:
         with anyio.move_on_after(_OTHERS_FIRST_S):
             await self._drain.quiet(0)
         self._wanted.set()
+
+
+def _with(first: Message, receive: Receive) -> Receive:
+    """What comes, with a message in front that was taken."""
+    taken = [first]
+
+    async def again() -> Message:
+        return taken.pop() if taken else await receive()
+
+    return again

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from anyio import to_thread
 from starlette.requests import Request
 
 from live_memory.core.asking.answer import Budget, Question
@@ -19,6 +20,7 @@ __all__ = [
     "MAX_DEPTH",
     "MAX_VALUES",
     "MOST_EVENTS",
+    "check_shape",
     "fact_of",
     "folder",
     "json_object",
@@ -47,7 +49,9 @@ async def json_object(request: Request) -> Mapping[str, object]:
         InvalidRequest: it is anything else, or not strictly JSON.
     """
     body = await request.body()
-    _check_shape(body)
+    if not body.strip():
+        raise InvalidRequest("the body is empty: send a JSON object")
+    check_shape(body)
     try:
         value: object = json.loads(
             body.decode("utf-8"),
@@ -66,13 +70,13 @@ async def json_object(request: Request) -> Mapping[str, object]:
     return value
 
 
-def workspace_of(fields: Mapping[str, object], request: Request) -> str:
+async def workspace_of(fields: Mapping[str, object], request: Request) -> str:
     """The folder a request is about: `cwd`, else what the project header names.
 
     Raises:
         InvalidRequest: neither is there, or it is no text that can be a path.
     """
-    return folder(fields.get("cwd"), project_of(request.headers))
+    return await folder(fields.get("cwd"), project_of(request.headers))
 
 
 def project_of(headers: Mapping[str, str] | None) -> str | None:
@@ -86,7 +90,7 @@ def project_of(headers: Mapping[str, str] | None) -> str | None:
         return named
 
 
-def folder(cwd: object, project: str | None) -> str:
+async def folder(cwd: object, project: str | None) -> str:
     """The one folder that is meant: the project that the host names, or what `cwd` narrows it to.
 
     Raises:
@@ -102,17 +106,16 @@ def folder(cwd: object, project: str | None) -> str:
         raise InvalidRequest("cwd is not a path")
     if not chosen.startswith("/"):
         raise InvalidRequest("cwd must be an absolute path: send the project's folder from '/' on")
-    if cwd is not None and project is not None and not _narrows(chosen, project):
+    # A name that is no absolute path is a variable that the host did not fill in: it names nothing.
+    bound = project if cwd is not None and (project or "").startswith("/") else None
+    if bound not in (None, chosen) and not await to_thread.run_sync(_narrows, chosen, bound):
         raise InvalidRequest("cwd lies outside the project that the client names: leave cwd out")
     return chosen
 
 
-def _narrows(cwd: str, project: str) -> bool:
-    """Whether a folder is the project's own or lies below it, by their real paths.
-
-    A name that is no absolute path is a variable that the host did not fill in: it names nothing.
-    """
-    if cwd == project or not project.startswith("/") or "\0" in project:
+def _narrows(cwd: str, project: str | None) -> bool:
+    """Whether a folder is the project's own or lies below it, by their real paths."""
+    if project is None or "\0" in project:
         return True
     return Path(os.path.realpath(cwd)).is_relative_to(os.path.realpath(project))
 
@@ -171,14 +174,12 @@ def parse_question(
     return Question(text, asked_at, Budget(seconds, tokens), bool(wants_why))
 
 
-def _check_shape(body: bytes) -> None:
+def check_shape(body: bytes) -> None:
     """Bound what parsing can cost before it begins.
 
     Raises:
-        InvalidRequest: it is empty, or nests too deep, or holds too many values.
+        InvalidRequest: it nests too deep, or holds too many values.
     """
-    if not body.strip():
-        raise InvalidRequest("the body is empty: send a JSON object")
     structure = _NOT_STRUCTURE.sub(b"", _STRING.sub(b"", body))
     if len(structure) > MAX_VALUES:
         raise InvalidRequest(f"the body holds more than {MAX_VALUES} values")

@@ -113,25 +113,25 @@ class Routes:
 
     async def stats(self, request: Request) -> ASGIApp:
         """Figures of one workspace."""
-        stats = await self._hub.stats(workspace_of(request.query_params, request))
+        stats = await self._hub.stats(await workspace_of(request.query_params, request))
         return _json({**stats_form(stats), "spend": spend_form(self._hub.spend)})
 
     async def answers(self, request: Request) -> ASGIApp:
         """Past answers, newest first."""
-        cwd = workspace_of(request.query_params, request)
+        cwd = await workspace_of(request.query_params, request)
         workspace, asked = await self._hub.answers(cwd)
         return _json({"answers": [answered_form(workspace, one) for one in asked[:MOST_ANSWERS]]})
 
     async def timeline(self, request: Request) -> ASGIApp:
         """What the window holds, newest first, without any text of files."""
-        cwd = workspace_of(request.query_params, request)
+        cwd = await workspace_of(request.query_params, request)
         workspace, entries = await self._hub.timeline(cwd)
         forms = [entry_form(entry) for entry in entries[:MOST_ENTRIES]]
         return _json({"workspace": workspace_form(workspace), "entries": forms})
 
     async def facts(self, request: Request) -> ASGIApp:
         """The ledger's newest facts first, each compared with the disk a moment ago."""
-        cwd = workspace_of(request.query_params, request)
+        cwd = await workspace_of(request.query_params, request)
         workspace, ledger = await self._hub.ledger(cwd)
         newest = ledger.facts[: -MOST_FACTS - 1 : -1]
         return _json(
@@ -146,13 +146,13 @@ class Routes:
     async def pin(self, request: Request) -> ASGIApp:
         """Keep one fact in every prompt."""
         fields = await json_object(request)
-        cwd = workspace_of(fields, request)
+        cwd = await workspace_of(fields, request)
         return _json(fact_form(await self._hub.pin(cwd, fact_of(fields))))
 
     async def forget_fact(self, request: Request) -> ASGIApp:
         """Drop one fact for good."""
         fields = await json_object(request)
-        cwd = workspace_of(fields, request)
+        cwd = await workspace_of(fields, request)
         return _json(fact_form(await self._hub.forget_fact(cwd, fact_of(fields))))
 
     async def notify(self, request: Request) -> ASGIApp:
@@ -162,7 +162,7 @@ class Routes:
             why = f"more than {MOST_EVENTS} events: send less at once"
             return _refused(Problem(413, ErrorClass.LIMIT, why))
         named = project_of(request.headers)
-        project = None if named is None else folder(None, named)
+        project = None if named is None else await folder(None, named)
         await self._reception.take(events, project=project)
         return _accepted(len(events))
 
@@ -184,7 +184,7 @@ class Routes:
             raise InvalidRequest('send {"cwd": FOLDER} to forget one workspace or {"all": true}')
         if everything is True:
             return _json({"cleared": await self._hub.clear_all()})
-        workspace = await self._hub.clear(workspace_of(fields, request))
+        workspace = await self._hub.clear(await workspace_of(fields, request))
         return _json({"cleared": 1, "workspace": workspace_form(workspace)})
 
     async def ask(self, request: Request) -> ASGIApp:
@@ -197,7 +197,7 @@ class Routes:
             asked_at=self._clock.now(),
             wants_why=fields.get("why"),
         )
-        cwd = workspace_of(fields, request)
+        cwd = await workspace_of(fields, request)
         return AnswerStream(functools.partial(self._ask, cwd, question))
 
     async def stop(self, request: Request) -> ASGIApp:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import anyio.to_thread
+
 from live_memory.adapters.hosts.claude_code import ClaudeCode
 from live_memory.adapters.hosts.spool import DiskSpool
 from live_memory.adapters.hosts.unheard import Unheard
@@ -118,7 +120,8 @@ class _Opener:
 
 async def _index_in(folder: Path, parsing: SyntaxWorkers) -> SqliteIndex:
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make = functools.partial(folder.mkdir, mode=0o700, parents=True, exist_ok=True)
+        await anyio.to_thread.run_sync(make)
     except OSError as problem:
         raise StoreUnavailable(str(problem)) from problem
     return await SqliteIndex.open(folder, parsing=parsing)
@@ -176,7 +179,8 @@ def build(
     hub = _hub(settings, identity, companion=companions.build(settings), log=log)
 
     async def reload() -> str | None:
-        companion = companions.build(reread().settings)
+        # Where the configuration and a client's programs are is looked for on the disk.
+        companion = await anyio.to_thread.run_sync(lambda: companions.build(reread().settings))
         await hub.models.swap(companion)
         return companion.model.abilities.model if companion else None
 

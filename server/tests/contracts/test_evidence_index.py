@@ -67,6 +67,8 @@ async def index(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
 async def _take(index: EvidenceIndex, *seen: Observation) -> None:
     await index.update(seen, textless={}, gone=())
+    while await index.settle():
+        pass
 
 
 async def _fill(index: EvidenceIndex, world: dict[str, str]) -> None:
@@ -313,6 +315,31 @@ async def test_updates_of_a_size_are_merged_so_that_few_rows_are_read(tmp_path: 
     file.close()
     assert levels == [1, 1, *[0] * 8]
     assert rows == len(levels)
+
+
+async def test_a_merge_that_was_broken_off_loses_nothing_and_is_made_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "_STRETCH", 2)
+    index = await SqliteIndex.open(tmp_path)
+    files = [observed(f"f{n}.py", f"shared = 1\nalone_{n} = shared\n") for n in range(16)]
+    for seen in files:
+        await index.update([seen], textless={}, gone=())
+    before = [await _found(index, "shared"), await _found(index, "alone_3")]
+    for _ in range(3):
+        assert await index.settle()
+    await index.update([files[5]], textless={}, gone=())
+    await index.aclose()
+    index = await SqliteIndex.open(tmp_path)
+    assert sorted(await _found(index, "shared")) == sorted(before[0])
+    assert await _found(index, "alone_3") == before[1]
+    await _take(index, observed("last.py", "last = 1\n"))
+    assert sorted(await _found(index, "shared")) == sorted(before[0])
+    await index.aclose()
+    file = sqlite3.connect(tmp_path / "index.sqlite")
+    assert [level for (level,) in file.execute("SELECT level FROM run")] == [1]
+    assert file.execute("SELECT count(*) FROM word WHERE key = 'shar'").fetchone() == (1,)
+    file.close()
 
 
 async def test_versions_that_are_gone_take_no_room_for_ever(

@@ -107,11 +107,12 @@ async def test_an_index_that_grew_says_what_a_new_reader_of_the_same_file_says(
     fan: int,
     most_gone: int,
 ) -> None:
-    """Also where runs were merged, and the units numbered anew, on the way."""
+    """Also where runs are merged in part, and the units numbered anew, on the way."""
     folder = tmp_path_factory.mktemp("index")
     index = await SqliteIndex.open(folder)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(runs, "_FAN", fan)
+        patched.setattr(runs, "_STRETCH", 3)
         patched.setattr(writing, "_MOST_GONE", most_gone)
         for name, kind, version in steps:
             path = RelPath(name)
@@ -121,6 +122,8 @@ async def test_an_index_that_grew_says_what_a_new_reader_of_the_same_file_says(
             await index.update(seen, textless=textless, gone=gone)
             if version % 2:
                 await index.known()
+            for _ in range(version % 4):
+                await index.settle()
         fresh = await SqliteIndex.open(folder)
         assert await _said(index) == await _said(fresh)
         assert await _said(index) == await _said(fresh)

@@ -17,6 +17,7 @@ from live_memory.adapters.llm.scripted import Calls, Fails, Says, Scripted, Stal
 from live_memory.core.companion.chat import (
     AssistantTurn,
     Block,
+    ModelReply,
     ModelRequest,
     ModelUsage,
     ReplyStop,
@@ -187,6 +188,25 @@ async def test_usage_is_counted(telling: Telling) -> None:
     assert reply.usage.input > 0
     assert reply.usage.output > 0
     assert reply.model
+
+
+async def test_a_reply_that_is_given_up_on_its_way_is_told_with_what_it_took(
+    telling: Telling,
+) -> None:
+    """A cap on spending counts it: whoever gives up has paid for the prompt and for what came."""
+    lost: list[ModelReply] = []
+    with anyio.move_on_after(30) as scope:
+        await telling(STALL).complete(ASKED, heard=lambda _: scope.cancel(), lost=lost.append)
+    (reply,) = lost
+    assert reply.usage.input > 0
+    assert reply.usage.output > 0
+    assert reply.model
+
+
+async def test_a_reply_that_is_given_is_not_lost(telling: Telling) -> None:
+    lost: list[ModelReply] = []
+    await telling(TALK).complete(ASKED, lost=lost.append)
+    assert lost == []
 
 
 @pytest.mark.parametrize("story", [CUT, BROKEN], ids=["no reason", "connection broke"])

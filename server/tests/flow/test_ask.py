@@ -41,6 +41,9 @@ class StillIndex:
     ) -> None:
         await anyio.lowlevel.checkpoint()
 
+    async def settle(self) -> bool:
+        return False
+
     async def search(self, terms: Terms, *, limit: int) -> Candidates:
         return Candidates((), ())
 
@@ -113,6 +116,21 @@ async def test_a_first_look_that_is_not_done_says_how_far_it_is_and_goes_on() ->
         while (stats := await hub.stats("/app")).files_waiting:
             await anyio.sleep(1)
         assert stats.indexed_files == 1000
+
+
+@pytest.mark.parametrize("anyio_backend", ["patient"], indirect=True)
+@pytest.mark.parametrize(("list_s", "first"), [(0, []), (0.5, ["checking which files changed"])])
+async def test_how_far_one_is_is_told_only_where_it_takes_more_than_a_moment(
+    list_s: float, first: list[str]
+) -> None:
+    async with SlowHouse({"/app": SlowSandbox(list_s=list_s)}).hub() as hub:
+        said: list[str] = []
+
+        async def progress(message: str) -> None:
+            said.append(message)
+
+        await hub.ask("/app", a_question(), progress=progress)
+    assert said[:1] == first
 
 
 class UnreadableSandbox(InMemorySandbox):

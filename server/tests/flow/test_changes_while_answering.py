@@ -42,13 +42,17 @@ class Acting(Scripted):
         self.act: Act | None = None
 
     async def complete(
-        self, request: ModelRequest, *, heard: Callable[[str], None] | None = None
+        self,
+        request: ModelRequest,
+        *,
+        heard: Callable[[str], None] | None = None,
+        lost: Callable[[ModelReply], None] | None = None,
     ) -> ModelReply:
         """What happens, happens once, between its reading and its answer."""
         if self.act is not None and _has_read(request):
             act, self.act = self.act, None
             await act()
-        return await super().complete(request, heard=heard)
+        return await super().complete(request, heard=heard, lost=lost)
 
 
 def _has_read(request: ModelRequest) -> bool:

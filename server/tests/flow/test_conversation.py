@@ -38,7 +38,11 @@ class Held:
             self.held -= 1
 
     async def complete(
-        self, request: ModelRequest, *, heard: Callable[[str], None] | None = None
+        self,
+        request: ModelRequest,
+        *,
+        heard: Callable[[str], None] | None = None,
+        lost: Callable[[ModelReply], None] | None = None,
     ) -> ModelReply:
         raise AssertionError("asked outside a conversation")
 

@@ -151,7 +151,8 @@ async def test_a_payment_that_was_not_kept_is_kept_when_the_disk_heals(tmp_path:
     reply = ModelReply(AssistantTurn("text"), ReplyStop.END, usage, "m", 0.1)
     (tmp_path / "data").rename(tmp_path / "away")
     for _ in range(2):
-        await purse.pay(ModelRequest((), ()), reply)
+        purse.pay(ModelRequest((), ()), reply)
+        await purse.keep()
     assert "not kept" in str(purse.problem)
     (tmp_path / "away").rename(tmp_path / "data")
     await purse.keep()

@@ -142,6 +142,73 @@ async def test_what_is_not_there_is_owned(question: str, name: str) -> None:
     assert len(answer.citations) <= 3
 
 
+UPLOADS = PROJECT | {
+    "teapot/uploads.py": "def upload(part):\n    return send(part)\n",
+    "teapot/pending.py": "def pending(jobs):\n    return [job for job in jobs if job.waits]\n",
+    "teapot/limits.py": "LIMIT = 3\n\n\ndef within_limit(jobs):\n    return len(jobs) < LIMIT\n",
+    "tests/hosts.py": "def host_of(url):\n    return url.split('/')[2]\n",
+    "tests/clock.py": "MINUTE = 60\n",
+}
+
+
+@pytest.mark.promise("grounded-or-says-so")
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Where is the limit of pending uploads of a host a minute?",
+        "where do I set how many pending uploads each host may have a minute",
+        "is there a limit for pending uploads of a host in a minute",
+        "We run it at night. Can a host limit pending uploads a minute?",
+    ],
+)
+async def test_words_that_stand_apart_are_no_thing_and_the_nearest_places_are_shown(
+    question: str,
+) -> None:
+    answer = await answered(question, UPLOADS)
+    first, second = answer.text.splitlines()[:2]
+    assert first == "Probably not here: no place that was found holds all that is asked for."
+    assert second.startswith("The nearest: teapot/")
+    assert "It holds nothing of `" in second
+    assert answer.grounding is Grounding.UNGROUNDED
+    assert 1 <= len(answer.citations) <= 3
+    assert len(_shown(answer)) <= 3
+    assert "They hold all" not in answer.text
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Where is the limit of jobs checked?",
+        "is there a limit of jobs",
+        "Which option says how many jobs there may be at once, is there a limit?",
+        "Does it support sessions kept in memory?",
+        "can I brew twice",
+    ],
+)
+async def test_what_is_there_is_not_doubted_whatever_way_it_is_asked(question: str) -> None:
+    answer = await answered(question, UPLOADS)
+    assert answer.grounding is not Grounding.UNGROUNDED, answer.text
+    assert not re.match("Not found|Probably", answer.text)
+
+
+STORY = (
+    "Our cook sends a clean pot, a kettle and six cups on a tray each morning, with a letter "
+    "and a lamp, and the waiter drops half of them on the stairs."
+)
+
+
+@pytest.mark.parametrize(
+    "asked", ["Is there a limit of jobs?", "Where is the session of a key kept in memory?"]
+)
+async def test_a_story_around_a_question_hides_nothing(asked: str) -> None:
+    words = re.findall(r"[a-z]{4,}", STORY)
+    kitchen = {f"kitchen/{word}.py": f"def {word}():\n    return '{word} tray'\n" for word in words}
+    answer = await answered(f"{STORY} {asked}", UPLOADS | kitchen)
+    alone = await answered(asked, UPLOADS | kitchen)
+    assert answer.text.splitlines()[0] == alone.text.splitlines()[0]
+    assert Grounding.UNGROUNDED not in (answer.grounding, alone.grounding)
+
+
 async def test_capitals_change_nothing() -> None:
     answer = await answered("Which URL does charge post to?", CHARGE)
     small = await answered("Which url does charge post to?", CHARGE)

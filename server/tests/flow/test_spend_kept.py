@@ -38,7 +38,8 @@ def _purse(caps: Caps, book: PaymentBook | None) -> Purse:
 async def test_a_restart_does_not_begin_the_caps_anew(tmp_path: Path, caps: Caps) -> None:
     purse = _purse(caps, DiskPayments(tmp_path))
     await purse.check()
-    await purse.pay(REQUEST, _reply(1_000, 1.0))
+    purse.pay(REQUEST, _reply(1_000, 1.0))
+    await purse.keep()
     again = _purse(caps, DiskPayments(tmp_path))
     for _ in range(2):
         with pytest.raises(SpendCapped):
@@ -119,13 +120,16 @@ async def test_a_full_disk_stops_no_call_and_is_told_until_it_heals() -> None:
     purse = _purse(HOURLY, book)
     await purse.check()
     assert "not known" in str(purse.problem)
-    await purse.pay(REQUEST, _reply(10, 0.1))
+    purse.pay(REQUEST, _reply(10, 0.1))
+    await purse.keep()
     assert "not kept" in str(purse.problem)
     book.is_full = False
     await purse.check()
-    await purse.pay(REQUEST, _reply(10, 0.1))
+    purse.pay(REQUEST, _reply(10, 0.1))
+    await purse.keep()
     assert purse.problem is None
     assert len(book.paid) == 2
-    await purse.pay(REQUEST, _reply(1_000, 0.1))
+    purse.pay(REQUEST, _reply(1_000, 0.1))
+    await purse.keep()
     with pytest.raises(SpendCapped):
         await purse.check()

@@ -62,12 +62,11 @@ async def scene(*names: str, problem: str | None = None) -> AsyncIterator[tuple[
     watching = Watching(
         identity("/w"),
         watcher=made.watcher,
-        window=lambda: made.window,
         offer=made.offer,
         signals=made,
     )
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(watching.run)
+        tasks.start_soon(watching.run, lambda: made.window)
         await anyio.sleep(1)
         yield made, watching
         tasks.cancel_scope.cancel()

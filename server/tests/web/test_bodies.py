@@ -55,6 +55,30 @@ MALFORMED = {
 }
 
 
+_CALL = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"a":%s}}'
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"[" + b'{"a":1},' * 450_000 + b"1]",
+        b"[" + b"[]," * 400_000 + b"1]",
+        b"[" + b"1," * MAX_VALUES + b"1]",
+        b"[" * MAX_DEPTH + b"]" * MAX_DEPTH,
+        b"[" * 2_000_000,
+    ],
+    ids=["objects", "lists", "numbers", "deep", "open"],
+)
+def test_a_body_of_mcp_that_takes_long_to_parse_is_refused(
+    server: RunningServer, value: bytes
+) -> None:
+    """450,000 objects held up every other caller for half a second."""
+    kinds = {"Accept": "application/json, text/event-stream"}
+    reply = server.request("POST", "/mcp", _CALL % value, headers=kinds)
+    assert reply.status == 400
+    assert "the body" in str(reply.json)
+
+
 @each_of_ours
 @pytest.mark.parametrize("body", MALFORMED.values(), ids=MALFORMED.keys())
 def test_a_malformed_body_is_told_why(server: RunningServer, path: str, body: bytes) -> None:

@@ -8,6 +8,7 @@ import anyio
 import pytest
 import trio.testing
 
+from live_memory.web.hosting import interpreter
 from live_memory.web.hosting.interpreter import collect_at_rest, share_the_interpreter
 
 
@@ -48,3 +49,17 @@ async def test_all_is_looked_through_at_rest_and_where_too_much_came(
     with anyio.move_on_after(5.0 * len(looks) + 2.0):
         await collect_at_rest()
     assert len(found) == collected
+
+
+@pytest.mark.parametrize(("long_s", "spared"), [(-1.0, 1), (1.0, 0)])
+async def test_what_a_long_look_has_left_is_not_gone_through_again(
+    monkeypatch: pytest.MonkeyPatch, long_s: float, spared: int
+) -> None:
+    found = list[int]()
+    monkeypatch.setattr(interpreter, "_LONG_S", long_s)
+    monkeypatch.setattr(gc, "get_count", lambda: (0, 0, 200))
+    monkeypatch.setattr(gc, "collect", lambda: None)
+    monkeypatch.setattr(gc, "freeze", lambda: found.append(1))
+    with anyio.move_on_after(7.0):
+        await collect_at_rest()
+    assert len(found) == spared

@@ -69,7 +69,7 @@ async def test_a_client_that_speaks_mcp_waits_for_nobody_else(library: _Library)
     began = anyio.current_time()
     async with anyio.create_task_group() as tasks:
         mount = await _started(tasks, reply_after_s=_LONG_S)
-        await mount({"type": "http"}, _hear, _say)
+        await mount({"type": "http", "method": "GET"}, _hear, _say)
         tasks.cancel_scope.cancel()
 
     assert library.taken_up_at == pytest.approx(began, abs=0.01)

@@ -4,12 +4,14 @@ What a worker is told and what it tells is one line of JSON each.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from functools import cache
 from importlib.util import find_spec
-from typing import Protocol
+from typing import Any, Protocol
 
-from live_memory.adapters.index.digest import Digest, Parts, digest
+from live_memory.adapters.index.digest import Digest, Parts, Uses, Words, digest
 from live_memory.adapters.index.syntax.grammars import BY_SUFFIX
 from live_memory.core.evidence.outline import outline
 from live_memory.core.evidence.places import Definition, DefinitionKind, Place
@@ -23,12 +25,19 @@ __all__ = ["Digester", "Worker", "told"]
 _WIDEST = 200
 # A repository made to be hard is read by the look of its lines after so many attempts.
 _MOST_FAILURES = 8
+_LARGEST = 2**32 - 1
+# A question takes in so many files at most, and does not wait for the batches of a pass.
+_FEW = 40
 
 
 class Worker(Protocol):
-    """Replies to one line with one."""
+    """Replies to one line with one; who is first does not wait for the others."""
 
-    def exchange(self, request: bytes) -> bytes:
+    def first(self) -> AbstractContextManager[None]:
+        """Be first."""
+        ...
+
+    def exchange(self, request: bytes, *, is_first: bool = False) -> bytes:
         """Send a line and receive one.
 
         Raises:
@@ -44,12 +53,20 @@ class Digester:
         self._worker = worker
         self._failures = 0
 
-    def digest(self, observation: Observation) -> Digest:
+    def digest_all(self, observations: Sequence[Observation]) -> Sequence[Digest]:
+        """Take files apart; a few go first."""
+        if len(observations) > _FEW:
+            return [self.digest(each) for each in observations]
+        with self._worker.first():
+            return [self.digest(each, is_first=True) for each in observations]
+
+    def digest(self, observation: Observation, *, is_first: bool = False) -> Digest:
         """Take a file apart; one that no worker can is read by the look of its lines."""
         if self._failures < _MOST_FAILURES:
             request = [observation.path.text, observation.lines, _has_grammar(observation)]
             try:
-                reply = self._worker.exchange(json.dumps(request).encode() + b"\n")
+                line = json.dumps(request).encode() + b"\n"
+                reply = self._worker.exchange(line, is_first=is_first)
                 return Digest(observation, *_parts(observation.path, json.loads(reply)))
             except (OSError, ValueError, TypeError, LookupError):
                 self._failures += 1
@@ -84,7 +101,9 @@ def told(parts: Parts) -> Sequence[object]:
     units = [
         (unit.start, unit.end, at.get(id(unit.definition)), unit.traits) for unit in parts.units
     ]
-    return rows, units, parts.words, parts.uses
+    words = parts.words
+    flat = words.texts, words.sizes, words.units.tolist(), words.weights.tolist()
+    return rows, units, flat, parts.uses
 
 
 def _parts(path: RelPath, told: Sequence[Sequence[Sequence[object]]]) -> Parts:
@@ -95,12 +114,12 @@ def _parts(path: RelPath, told: Sequence[Sequence[Sequence[object]]]) -> Parts:
     """
     rows, units, words, uses = told
     definitions = [_definition(path, row) for row in rows]
-    return Parts(
-        definitions,
-        [_unit(row, definitions) for row in units],
-        [_counts(row) for row in words],
-        [(str(name), _number(line)) for name, line in uses],
-    )
+    names, lines = uses
+    used = Uses(_texts(names), [_number(line) for line in _list(lines)])
+    if len(used.names) != len(used.lines):
+        raise ValueError(lines)
+    cut = [_unit(row, definitions) for row in units]
+    return Parts(definitions, cut, _words(*words, among=len(cut)), used)
 
 
 def _definition(path: RelPath, row: Sequence[object]) -> Definition:
@@ -116,13 +135,34 @@ def _unit(row: Sequence[object], definitions: Sequence[Definition]) -> Unit:
     return Unit(_number(start), last, owner, _number(traits, least=0))
 
 
-def _counts(row: object) -> Mapping[str, int]:
-    if not isinstance(row, dict):
-        raise TypeError(row)
-    return row
+def _words(texts: object, sizes: object, units: object, weights: object, *, among: int) -> Words:
+    words = Words(
+        _texts(texts),
+        [_number(size) for size in _list(sizes)],
+        array("I", [_number(unit, least=0) for unit in _list(units)]),
+        array("I", [_number(weight) for weight in _list(weights)]),
+    )
+    if not len(words.units) == len(words.weights) == sum(words.sizes):
+        raise ValueError(sizes)
+    if len(words.texts) != len(words.sizes) or max(words.units, default=-1) >= among:
+        raise ValueError(texts)
+    return words
+
+
+def _texts(value: object) -> Sequence[str]:
+    texts = _list(value)
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError(value)
+    return texts
+
+
+def _list(value: object) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError(value)
+    return value
 
 
 def _number(value: object, *, least: int = 1) -> int:
-    if not isinstance(value, int) or value < least:
+    if not isinstance(value, int) or not least <= value <= _LARGEST:
         raise ValueError(value)
     return value

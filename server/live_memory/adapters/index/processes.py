@@ -9,10 +9,11 @@ import subprocess
 import sys
 import time
 import weakref
-from contextlib import suppress
-from queue import PriorityQueue
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from heapq import heappop, heappush
 from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector
-from threading import Lock
+from threading import Condition, Lock
 
 from live_memory.core.errors import refuse_exhausted
 
@@ -43,21 +44,40 @@ class SyntaxWorkers:
 
     def __init__(self, most: int = 1) -> None:
         # The first that is free is taken, so that the others rest when they are not needed.
-        self._free: PriorityQueue[tuple[int, SyntaxWorker]] = PriorityQueue()
-        for number in range(most):
-            self._free.put((number, SyntaxWorker(idle_s=_OTHERS_IDLE_S if number else _IDLE_S)))
+        self.free = [
+            (number, SyntaxWorker(idle_s=_OTHERS_IDLE_S if number else _IDLE_S))
+            for number in range(most)
+        ]
+        self._changed = Condition()
+        self._ahead = 0
 
-    def exchange(self, request: bytes) -> bytes:
+    @contextmanager
+    def first(self) -> Iterator[None]:
+        """Go before who did not enter this: they leave a worker free meanwhile."""
+        with self._changed:
+            self._ahead += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._ahead -= 1
+                self._changed.notify_all()
+
+    def exchange(self, request: bytes, *, is_first: bool = False) -> bytes:
         """Send a line to a worker and receive one, once there is a free one.
 
         Raises:
             OSError: there is no reply: a worker cannot be started, ended, or takes too long.
         """
-        number, worker = self._free.get()
+        with self._changed:
+            self._changed.wait_for(lambda: len(self.free) > (0 if is_first else self._ahead))
+            number, worker = heappop(self.free)
         try:
             return worker.exchange(request)
         finally:
-            self._free.put((number, worker))
+            with self._changed:
+                heappush(self.free, (number, worker))
+                self._changed.notify_all()
 
 
 class SyntaxWorker:

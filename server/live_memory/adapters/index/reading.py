@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from live_memory.adapters.index.database import Damaged
 from live_memory.adapters.index.files import File, Files, KnownFiles
 from live_memory.adapters.index.packing import numbers
+from live_memory.core.evidence.asks import Asks
 from live_memory.core.evidence.natures import family_of
 from live_memory.core.evidence.places import Definition, Place
 from live_memory.core.evidence.ranking import Collection
@@ -26,8 +27,11 @@ _Row = tuple[
     int, str, int, int, int, str, str, str | None, int | None, bytes | None, bytes | None,
     bytes | None,
 ]  # fmt: skip
+_Look = tuple[int, bool, bool]
 # Below this share of the lines a language is one that is used beside.
 _MAIN_SHARE = 0.1
+# What is worked out for places, some ten megabytes, and for questions that ask for other things.
+_MOST_FACTORS = 50_000
 # As many versions may be gone as are there, and these, before all are read anew.
 _MOST_GAPS = 1_000
 
@@ -59,6 +63,7 @@ class Holdings:
     main_lines: float = 0.0
     gone: Sequence[range] = ()
     outlines: dict[int, Sequence[Definition]] = field(default_factory=dict)  # asked for, by file
+    _factors: dict[Asks, "dict[_Look, float]"] = field(default_factory=dict)
 
     def place(self, unit: int) -> Place:
         """The lines of a live unit."""
@@ -67,6 +72,14 @@ class Holdings:
     def is_main(self, path: RelPath) -> bool:
         """Whether much of the programs here is written in the language of a file."""
         return self.families.get(family_of(path), 0) >= self.main_lines
+
+    def factors_of(self, asks: Asks) -> "dict[_Look, float]":
+        """What was worked out for questions that ask for this, by file and what a place looks like:
+        whether it is imports, and a test; to add to.
+        """
+        if sum(map(len, self._factors.values())) > _MOST_FACTORS:
+            self._factors.clear()
+        return self._factors.setdefault(asks, {})
 
     def unit_at(self, file: File, line: int) -> int:
         """The number of the unit that holds a line, or of the last before it."""

@@ -6,18 +6,21 @@ merging reads each from its beginning: neither needs memory for more than a row 
 
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from heapq import merge
-from itertools import groupby
+from itertools import groupby, islice
 from operator import itemgetter
 
 from live_memory.adapters.index.packing import numbers, packed
 
-__all__ = ["Pairs", "append", "join", "rows_of", "settle"]
+__all__ = ["Merge", "Pairs", "append", "begun", "join", "rows_of", "step"]
 
 _TABLES = {"word": "units, counts", "use": "files, lines"}
 # So many runs of a size become one of the next: a key of 100,000 files has some thirty rows, and
 # each row is written three times.
 _FAN = 16
+# Who waits to write waits for so many keys, which takes a tenth of a second.
+_STRETCH = 2_000
 
 Pairs = Mapping[str, tuple[Sequence[int], Sequence[int]]]
 _Row = tuple[str, int, bytes, bytes]  # key, run, and two rows of numbers, one beside the other
@@ -40,37 +43,57 @@ def append(db: sqlite3.Connection, pairs: Mapping[str, Pairs]) -> None:
         _write(db, table, iter(sorted(rows)))
 
 
-def settle(db: sqlite3.Connection) -> None:
-    """Merge the newest runs for as long as there are too many of their size."""
-    while True:
-        newest = db.execute("SELECT id, level FROM run ORDER BY id DESC LIMIT ?", (_FAN,))
-        runs = dict(newest.fetchall())
-        if len(runs) < _FAN or len(set(runs.values())) > 1:
-            return
-        _merge(db, sorted(runs), level=max(runs.values()) + 1)
+@dataclass(slots=True)
+class Merge:
+    """Runs of a size on their way into one of the next: `left` tables hold rows of theirs.
+
+    Until all are over, each row is in just one run, and the new one counts as of their size. So
+    whoever reads or writes in between, or starts again after a crash, finds all that there is.
+    """
+
+    runs: Sequence[int]
+    into: int
+    level: int
+    left: list[str] = field(default_factory=lambda: [*_TABLES])
+
+
+def begun(db: sqlite3.Connection) -> Merge | None:
+    """Begin to merge the newest runs, if there are too many of their size."""
+    runs: list[int] = []
+    level = 0
+    for run, size in db.execute("SELECT id, level FROM run ORDER BY id DESC").fetchall():
+        if runs and size != level:
+            break
+        runs.append(run)
+        level = size
+    return Merge(runs[::-1], _begin(db, level=level), level + 1) if len(runs) >= _FAN else None
+
+
+def step(db: sqlite3.Connection, merge: Merge) -> bool:
+    """Move a stretch of keys; whether that was the last."""
+    table = merge.left[0]
+    rows = list(islice(_of_each_key(db, table, merge.runs, merge.into), _STRETCH))
+    _write(db, table, iter(rows))
+    for run in merge.runs if rows else ():
+        db.execute(f"DELETE FROM {table} WHERE run = ? AND key <= ?", (run, rows[-1][0]))  # noqa: S608
+    if len(rows) == _STRETCH:
+        return False
+    merge.left.pop(0)
+    if merge.left:
+        return False
+    db.executemany("DELETE FROM run WHERE id = ?", [(run,) for run in merge.runs])
+    db.execute("UPDATE run SET level = ? WHERE id = ?", (merge.level, merge.into))
+    return True
 
 
 def join(db: sqlite3.Connection, kept: Mapping[str, Sequence[int]]) -> None:
     """Make one run of all; `kept` gives each number of a table its new one, or zero."""
-    runs = dict(db.execute("SELECT id, level FROM run ORDER BY id").fetchall())
-    _merge(db, list(runs), level=max(runs.values(), default=0), kept=kept)
-
-
-def _merge(
-    db: sqlite3.Connection,
-    runs: Sequence[int],
-    *,
-    level: int,
-    kept: Mapping[str, Sequence[int]] | None = None,
-) -> None:
-    into = _begin(db, level=level)
+    levels = dict(db.execute("SELECT id, level FROM run ORDER BY id").fetchall())
+    into = _begin(db, level=max(levels.values(), default=0))
     for table in _TABLES:
-        rows = _of_each_key(db, table, runs, into)
-        _write(db, table, rows if kept is None else _alive(rows, kept[table]))
-    for run in runs:
-        for table in _TABLES:
-            db.execute(f"DELETE FROM {table} WHERE run = ?", (run,))  # noqa: S608
-        db.execute("DELETE FROM run WHERE id = ?", (run,))
+        _write(db, table, _alive(_of_each_key(db, table, list(levels), into), kept[table]))
+        db.executemany(f"DELETE FROM {table} WHERE run = ?", [(run,) for run in levels])  # noqa: S608
+    db.executemany("DELETE FROM run WHERE id = ?", [(run,) for run in levels])
 
 
 def _of_each_key(

@@ -13,6 +13,7 @@ from live_memory.adapters.index.database import Damaged
 from live_memory.adapters.index.files import File
 from live_memory.adapters.index.reading import Holdings
 from live_memory.core.evidence import ranking
+from live_memory.core.evidence.asks import Asks
 from live_memory.core.evidence.natures import is_program
 from live_memory.core.evidence.outline import enclosing
 from live_memory.core.evidence.places import Candidates, RankedFile, RankedUnit, Terms
@@ -122,6 +123,8 @@ def rank(db: sqlite3.Connection, scored: Scored, *, limit: int) -> Candidates:
     ranked = tuple(
         _ranked(_text(held, file), totals.get(file, 0.0), scored.words) for file in chosen
     )
+    for file in chosen:  # who opens them asks for their outlines next
+        outline_of(db, held, file)
     units = [_unit(db, held, unit, score) for unit, score in places if held.owners[unit] in chosen]
     worth = {word.text: word.worth for word in scored.words}
     return Candidates(ranked, tuple(units), worth)
@@ -154,17 +157,21 @@ def _places(scored: Scored, best: Sequence[int]) -> list[tuple[int, float]]:
     traits = {unit: unpacked(held.traits[unit]) for unit in likely}
     shares = _shares(scored.words, likely)
     valued: dict[int, float] = {}
-    factors: dict[tuple[int, bool, bool], float] = {}
+    factors = held.factors_of(leaning.asks)
+    is_pointing = bool(leaning.paths or leaning.edited)
     for unit, look in traits.items():
         key = held.owners[unit], look.is_imports, look.is_test
         factor = factors.get(key)
         if factor is None:
-            factor = factors[key] = _factor(held, key, leaning)
+            factor = factors[key] = _factor(held, key, leaning.asks)
+        if is_pointing:
+            factor *= ranking.pointing(held.files.path(key[0]), leaning)
         if unit in scored.meant:
             factor = max(1.0, factor)
         share = shares[unit] / everything
         valued[unit] = ranking.covering(scored.units[unit], held=share) * factor
-    order = sorted(valued, key=lambda unit: (-valued[unit], unit))[:_MOST_PLACES]
+    # Of equal ones the first, as sorting keeps their order.
+    order = sorted(sorted(valued), key=valued.__getitem__, reverse=True)[:_MOST_PLACES]
     found = [
         (unit, ranking.by_rank(at) * ranking.emphasis(traits[unit], leaning.asks))
         for at, unit in enumerate(order)
@@ -176,11 +183,11 @@ def _places(scored: Scored, best: Sequence[int]) -> list[tuple[int, float]]:
     return found
 
 
-def _factor(held: Holdings, key: tuple[int, bool, bool], leaning: ranking.Leaning) -> float:
+def _factor(held: Holdings, key: tuple[int, bool, bool], asks: Asks) -> float:
     file, is_imports, is_test = key
     path = held.files.path(file)
     return ranking.place_factor(
-        path, leaning, is_imports=is_imports, is_test=is_test, is_main=held.is_main(path)
+        path, asks, is_imports=is_imports, is_test=is_test, is_main=held.is_main(path)
     )
 
 
@@ -211,7 +218,7 @@ def _best(held: Holdings, totals: Mapping[int, float], limit: int) -> Sequence[i
     """The files with the highest totals; equal ones in the order of their names."""
     least = min(heapq.nlargest(limit, totals.values()), default=0.0)
     found = [file for file, total in totals.items() if total >= least]
-    return sorted(found, key=lambda file: (-totals[file], held.files.path(file)))[:limit]
+    return sorted(found, key=lambda file: (-totals[file], held.files.path(file).text))[:limit]
 
 
 def _text(held: Holdings, file: int) -> File:

@@ -9,7 +9,7 @@ from typing import Self, TypeVar
 
 import anyio.to_thread
 
-from live_memory.adapters.index import asking
+from live_memory.adapters.index import asking, runs
 from live_memory.adapters.index.database import (
     Connection,
     Damaged,
@@ -52,6 +52,8 @@ class SqliteIndex:
         self._scored: Scored | None = None
         self._spared = 0
         self._repair = Lock()
+        self._merging = Lock()
+        self._merge: runs.Merge | None = None
         self._digester = Digester(parsing)
 
     @classmethod
@@ -73,6 +75,10 @@ class SqliteIndex:
 
     async def known(self) -> Known:
         """Every file that was offered, also those that gave no text, as it was then."""
+        held = self._held
+        if held is not None and self._held_updates == self._updates:
+            # Asked before each question, and a thread costs more than all that it would do.
+            return held.known
         return await self._ask(lambda _, held: held.known)
 
     async def hashes(
@@ -111,7 +117,7 @@ class SqliteIndex:
         """Take in new versions, remember files without text, drop what is gone; all or nothing."""
 
         def apply() -> None:
-            digests = [self._digester.digest(observation) for observation in observed]
+            digests = self._digester.digest_all(observed)
             with self._writer.transaction() as db:
                 write(db, digests, textless, gone)
             # Only now: who reads meanwhile must not take what it has for newer than it is.
@@ -119,6 +125,24 @@ class SqliteIndex:
                 self._updates += 1
 
         await self._repairing(apply)
+
+    async def settle(self) -> bool:
+        """Take a step of merging what updates left; whether there may be another."""
+
+        def take_step() -> bool:
+            if not self._merging.acquire(blocking=False):
+                return False  # someone does so already
+            merge, self._merge = self._merge, None
+            try:
+                with self._writer.transaction() as db:
+                    merge = merge or runs.begun(db)
+                    is_over = merge is None or runs.step(db, merge)
+                self._merge = None if is_over else merge
+            finally:
+                self._merging.release()
+            return merge is not None
+
+        return await self._repairing(take_step)
 
     async def search(self, terms: Terms, *, limit: int) -> Candidates:
         """Rank places for a question: at most `limit` files, and the best units in them."""
@@ -182,6 +206,8 @@ class SqliteIndex:
         """Keep what lives as long as this from being looked through again and again."""
         if held.files.count >= self._spared + _MANY:
             self._spared = held.files.count
+            # Garbage would be set apart with the rest, and never go.
+            gc.collect(1)
             gc.freeze()
 
     async def _repairing(self, work: Callable[[], T]) -> T:
@@ -205,7 +231,6 @@ class SqliteIndex:
             if not isinstance(problem, Damaged):
                 raise problem
             self._close()
-            self._held = self._scored = None
             self._updates += 1
             if self._file is None:
                 self._reader = self._writer = open_memory()
@@ -216,6 +241,7 @@ class SqliteIndex:
     def _close(self) -> None:
         self._reader.close()
         self._writer.close()
+        self._held = self._scored = self._merge = None
 
 
 def _open_twice(file: Path) -> tuple[Connection, Connection]:

@@ -19,7 +19,7 @@ __all__ = ["write"]
 # the work of building the index, so a small one does it rarely and a large one hardly ever.
 _MOST_GONE = 5_000
 
-_Pairs = dict[str, tuple[list[int], list[int]]]
+_Pairs = dict[str, tuple["array[int]", "array[int]"]]
 _Counters = dict[str, int]
 
 
@@ -38,12 +38,11 @@ def write(
     for path, signature in textless.items():
         _insert_file(db, path, signature, counters)
     if digests:
-        words: _Pairs = defaultdict(lambda: ([], []))
-        uses: _Pairs = defaultdict(lambda: ([], []))
+        words: _Pairs = defaultdict(lambda: (array("I"), array("I")))
+        uses: _Pairs = defaultdict(lambda: (array("I"), array("I")))
         for each in digests:
             _insert(db, each, counters, words, uses)
         runs.append(db, {"word": words, "use": uses})
-        runs.settle(db)
     counters["generation"] += 1
     if counters["next_unit"] - 1 > 2 * counters["live_units"] + _MOST_GONE:
         _join(db, counters)
@@ -80,12 +79,14 @@ def _insert(
     )
     counters["next_unit"] += len(digest.units)
     counters["live_units"] += len(digest.units)
-    for number, counts in enumerate(digest.words, first):
-        for word, count in counts.items():
-            units, repeats = words[word]
-            units.append(number)
-            repeats.append(count)
-    for name, line in digest.uses:
+    found, at = digest.words, 0
+    numbers = array("I", [first + unit for unit in found.units])
+    for word, size in zip(found.texts, found.sizes, strict=True):
+        units, weights = words[word]
+        units += numbers[at : at + size]
+        weights += found.weights[at : at + size]
+        at += size
+    for name, line in zip(*digest.uses, strict=True):
         files, lines = uses[name]
         files.append(file)
         lines.append(line)

@@ -37,7 +37,11 @@ class Retrying:
             yield Retrying(model, pace=self._pace)
 
     async def complete(
-        self, request: ModelRequest, *, heard: Callable[[str], None] | None = None
+        self,
+        request: ModelRequest,
+        *,
+        heard: Callable[[str], None] | None = None,
+        lost: Callable[[ModelReply], None] | None = None,
     ) -> ModelReply:
         """Ask until there is a reply, the tries are used up, or the deadline leaves no time.
 
@@ -62,7 +66,7 @@ class Retrying:
                     continue
                 tries += 1
                 try:
-                    reply = await self._model.complete(request, heard=heard)
+                    reply = await self._model.complete(request, heard=heard, lost=lost)
                 except ModelOverloaded as busy:
                     problem = busy
                     own_pause_s = self._pace.overloaded(tries, asked_s=busy.retry_after_s)

@@ -85,7 +85,11 @@ class Scripted:
         return nullcontext(self)
 
     async def complete(
-        self, request: ModelRequest, *, heard: Callable[[str], None] | None = None
+        self,
+        request: ModelRequest,
+        *,
+        heard: Callable[[str], None] | None = None,
+        lost: Callable[[ModelReply], None] | None = None,
     ) -> ModelReply:
         """Play the next turn.
 
@@ -101,8 +105,13 @@ class Scripted:
                 raise error
             case Stalls(text):
                 _tell(heard, text)
-                await anyio.sleep_forever()
-                raise AssertionError("for ever has ended")
+                try:
+                    await anyio.sleep_forever()
+                    raise AssertionError("for ever has ended")
+                finally:
+                    if text and lost is not None:
+                        said = AssistantTurn(text)
+                        lost(self._reply(request, said, stop=ReplyStop.CUT, usage=None))
             case Says(pieces, pause_s, stop, usage):
                 for piece in pieces:
                     await anyio.sleep(pause_s)

@@ -15,7 +15,7 @@ from live_memory.adapters.llm.wire.draft import Draft
 from live_memory.adapters.llm.wire.event_stream import EventReader, ServerEvent, StreamBroken
 from live_memory.adapters.llm.wire.lessons import learn, refuses_tools
 from live_memory.adapters.llm.wire.transport import http_client
-from live_memory.adapters.llm.wire.verdict import Said, judged
+from live_memory.adapters.llm.wire.verdict import Said, given_up, judged
 from live_memory.core.companion.chat import Abilities, ModelReply, ModelRequest
 from live_memory.core.errors import (
     ModelLacksTools,
@@ -94,7 +94,11 @@ class StreamingModel:
         return nullcontext(self)
 
     async def complete(
-        self, request: ModelRequest, *, heard: Callable[[str], None] | None = None
+        self,
+        request: ModelRequest,
+        *,
+        heard: Callable[[str], None] | None = None,
+        lost: Callable[[ModelReply], None] | None = None,
     ) -> ModelReply:
         """Ask once, and again only when the endpoint's refusal taught us to ask differently.
 
@@ -106,13 +110,17 @@ class StreamingModel:
         connection = await self._connected()
         for _ in range(_MOST_LESSONS):
             payload = self._dialect.payload(request, self._target, self._lessons)
-            draft = Draft.within(request.max_output_tokens)
+            draft, reply = Draft.within(request.max_output_tokens), None
             try:
                 await self._listen(connection, payload, draft, heard or _unheard)
+                reply = self._reply(judged(draft, request, self._lessons), draft)
             except Complaint as complaint:
                 self._take_to_heart(complaint, payload)
-                continue
-            return self._reply(judged(draft, request, self._lessons), draft)
+            else:
+                return reply
+            finally:
+                if reply is None and lost is not None and draft.is_begun:
+                    lost(self._reply(given_up(draft, request), draft))
         raise ModelRefused("The endpoint found something new to refuse too many times.")
 
     async def aclose(self) -> None:

@@ -43,11 +43,24 @@ class WayOut:
         exceptions = {"no": _first(_EXCEPTIONS, environ) or ""}
         if proxy is not None:
             proxy = proxy if "://" in proxy else f"http://{proxy}"
-            # SOCKS would need one more library.
-            is_http = urlsplit(proxy).scheme in ("http", "https")
-            if not is_http or proxy_bypass_environment(here.netloc, exceptions):
+            if proxy_bypass_environment(here.netloc, exceptions):
                 proxy = None
         return cls(proxy, _first(_CERTIFICATES, environ))
+
+    def through(self) -> str | None:
+        """The proxy to go through, if any.
+
+        Raises:
+            ModelRefused: it is of a kind that is not spoken here.
+        """
+        kind = urlsplit(self.proxy or "http:").scheme
+        # SOCKS would need one more library, and whoever sets a proxy may not want to go without.
+        if kind not in ("http", "https"):
+            raise ModelRefused(
+                f"A proxy of kind {kind!r} is not supported: name one of kind http in "
+                "HTTPS_PROXY, or the endpoint's host in NO_PROXY to reach it directly"
+            )
+        return self.proxy
 
     def trusted(self) -> ssl.SSLContext | bool:
         """What a server's certificate is checked with; the system's own where nothing is set.

@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar, TypeVarTuple
 
 from anyio import CancelScope, CapacityLimiter, create_task_group, to_thread
@@ -75,6 +76,8 @@ class DiskSandbox:
         programs = _trusted(programs, root)
         self._git = Git(self._root, runner, programs.git, excludes, redactor)
         self._standing = Standing(self._git, root)
+        # No part refers back to the whole, which is free then as soon as nobody has it.
+        self._read = partial(_read, self._root, self._threads)
         self._searcher = Searcher(root, runner, programs, read=self._read, redactor=redactor)
 
     async def is_same_root(self) -> bool:
@@ -191,20 +194,8 @@ class DiskSandbox:
             await self._git.aclose()
             self._root.close()
 
-    async def _read(self, names: Sequence[str], max_bytes: int) -> Sequence[FileRead | Skipped]:
-        outcomes: list[FileRead | Skipped] = []
-        for start in range(0, len(names), _NAMES_AT_ONCE):
-            some = names[start : start + _NAMES_AT_ONCE]
-            outcomes += await to_thread.run_sync(
-                self._read_some, some, max_bytes, limiter=self._threads
-            )
-        return outcomes
-
     async def _in_thread(self, work: Callable[[*Given], T], *given: *Given) -> T:
         return await to_thread.run_sync(work, *given, limiter=self._threads)
-
-    def _read_some(self, names: Sequence[str], max_bytes: int) -> Sequence[FileRead | Skipped]:
-        return [self._root.read(name, max_bytes=max_bytes) for name in names]
 
     def _omitted(self, listing: Listing) -> Sequence[Omitted]:
         listed = [file.path for file in listing.files]
@@ -236,6 +227,21 @@ class DiskSandbox:
         if opened.reason is SkipReason.UNREADABLE:
             raise InvalidRequest("'under' cannot be read")
         raise OutsideWorkspace("not a path in this workspace")
+
+
+async def _read(
+    root: SafeRoot, threads: CapacityLimiter, names: Sequence[str], max_bytes: int
+) -> Sequence[FileRead | Skipped]:
+    """Read files, a few in a row at a time."""
+
+    def read(some: Sequence[str]) -> Sequence[FileRead | Skipped]:
+        return [root.read(name, max_bytes=max_bytes) for name in some]
+
+    outcomes: list[FileRead | Skipped] = []
+    for start in range(0, len(names), _NAMES_AT_ONCE):
+        some = names[start : start + _NAMES_AT_ONCE]
+        outcomes += await to_thread.run_sync(read, some, limiter=threads)
+    return outcomes
 
 
 def _trusted(programs: Programs, root: str) -> Programs:

@@ -131,10 +131,10 @@ class Git:
             match query:
                 case LogQuery():
                     found = await self._log(repository, paths, query.limit)
-                    return marked(found, repository.data.common)
+                    return await to_thread.run_sync(marked, found, repository.data.common)
                 case CommitSearch():
                     found = await self._searched(repository, text, paths, query.limit)
-                    return marked(found, repository.data.common)
+                    return await to_thread.run_sync(marked, found, repository.data.common)
                 case ChangedFiles():
                     return await self._changed(repository, query)
                 case FirstCommit():
@@ -177,7 +177,8 @@ class Git:
 
     async def _first(self, repository: _Repository, known: str | None) -> History:
         where = ["-n1", known] if known and await self._resolved(repository, known) else []
-        if not where and shallow_ends(repository.data.common) is None:
+        common = repository.data.common
+        if not where and await to_thread.run_sync(shallow_ends, common) is None:
             head = await self._resolved(repository, "HEAD")
             where = ["-n1", "--first-parent", "--max-parents=0", head] if head else []
         commits, _ = await self._commits(repository, (*where, "--")) if where else ([], False)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from anyio import create_task_group, move_on_after, to_thread
+from anyio import move_on_after, to_thread
 
 from live_memory.adapters.sandbox import matcher
 from live_memory.adapters.sandbox.dialect import Expression
@@ -104,20 +104,18 @@ class Searcher:
         """How often each of these files holds each of these texts, as ripgrep finds them."""
         if self._programs.rg is None or not texts or not names:
             return Mentions({}, is_cut=self._programs.rg is None and bool(names))
-        batches, done = list(_by_argument_size(names)), 0
         counts: dict[RelPath, Counter[str]] = {}
-
-        async def look(batch: list[RelPath]) -> None:
-            nonlocal done
-            ran = await self._counting(batch, texts)
-            counts.update(await to_thread.run_sync(counted, ran.out, texts))
-            done += ran.code in (0, 1)
-
+        is_cut = True
         with move_on_after(_MENTIONS_S):
-            async with create_task_group() as tasks:
-                for batch in batches:
-                    tasks.start_soon(look, batch)
-        return Mentions(counts, is_cut=done < len(batches))
+            # One after the other: ripgrep uses all processors itself, and a program that starts
+            # while others compute holds up this process until it has a processor.
+            failed = 0
+            for batch in _by_argument_size(names):
+                ran = await self._counting(batch, texts)
+                counts.update(await to_thread.run_sync(counted, ran.out, texts))
+                failed += ran.code not in (0, 1)
+            is_cut = failed > 0
+        return Mentions(counts, is_cut=is_cut)
 
     async def _counting(self, names: Sequence[RelPath], texts: Sequence[str]) -> Ran:
         options = ("--no-config", "--no-messages", "--color=never", "--only-matching", "--heading")
@@ -140,17 +138,11 @@ class Searcher:
         """The files that may hold a match; all of them when ripgrep cannot say."""
         if self._programs.rg is None or len(names) < 2:
             return names
-        batches = list(_by_argument_size(names))
-        results: list[Ran | None] = [None] * len(batches)
-
-        async def narrow(number: int) -> None:
-            results[number] = await self._ripgrep(batches[number], expression)
-
-        async with create_task_group() as tasks:
-            for number in range(len(batches)):
-                tasks.start_soon(narrow, number)
         kept: list[RelPath] = []
-        for batch, ran in zip(batches, results, strict=True):
+        ends_at = time.monotonic() + _NARROW_S
+        for batch in _by_argument_size(names):
+            is_late = time.monotonic() > ends_at
+            ran = None if is_late else await self._ripgrep(batch, expression)
             # 0: matches, 1: none. Anything else, also a file it could not open: look ourselves.
             if ran is None or ran.code not in (0, 1):
                 kept += batch

@@ -27,6 +27,9 @@ _MOST = 100
 # A burst asks a thousand times a second, most repositories have one work tree, and most folders lie
 # in no repository of their own. An agent takes longer to make another one and to read in it.
 _HERE_S, _MOST_FOLDERS = 0.1, 1_024
+# A work tree is linked when it is made. Facts that go to another one are looked at there once more,
+# so that nothing is told wrongly where that changes.
+_MAIN_S = 5.0
 
 
 class GitWorktrees:
@@ -34,6 +37,8 @@ class GitWorktrees:
 
     def __init__(self) -> None:
         self._here_until: dict[tuple[str, str], float] = {}
+        # What was found out for each root, and until when that counts.
+        self._mains: dict[str, tuple[str | None, float]] = {}
 
     async def holding(self, paths: Sequence[str], *, beside: str) -> Sequence[str | None]:
         """The root of the other work tree or repository that each path lies in; nothing for the
@@ -53,7 +58,14 @@ class GitWorktrees:
 
     async def main(self, root: str) -> str | None:
         """The main work tree of the repository that `root` is a linked work tree of."""
-        return await to_thread.run_sync(_main, root)
+        now = anyio.current_time()
+        found, until = self._mains.get(root, (None, now))
+        if now >= until:
+            found = await to_thread.run_sync(_main, root)
+            if len(self._mains) > _MOST_FOLDERS:
+                self._mains.clear()
+            self._mains[root] = found, now + _MAIN_S
+        return found
 
 
 def _main(root: str) -> str | None:

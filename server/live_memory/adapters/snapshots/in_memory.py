@@ -29,6 +29,11 @@ class InMemory:
         memory = Memory() if data is None else from_form(unsealed(data)).memory
         return Restored(replayed(memory, records_in(journal or b"")), is_saved=journal is None)
 
+    async def is_readable(self, key: WorkspaceKey) -> bool:
+        """It always is."""
+        del key
+        return True
+
     async def append(self, key: WorkspaceKey, root: str, told: Sequence[Told]) -> None:
         """Keep the lines."""
         self._check(key)

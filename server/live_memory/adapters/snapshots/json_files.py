@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 import anyio
 from anyio import to_thread
@@ -42,7 +43,8 @@ class JsonFiles:
         self._open: dict[WorkspaceKey, MemoryFolder] = {}
         # Memories of which the system gave no bytes: what is there must not be written over.
         self._unread: dict[WorkspaceKey, str] = {}
-        self._turns: dict[WorkspaceKey, anyio.Lock] = {}
+        # Each is there as long as somebody has it or waits for it.
+        self._turns: WeakValueDictionary[WorkspaceKey, anyio.Lock] = WeakValueDictionary()
         self._writer = WritingThread()
 
     async def load(self, key: WorkspaceKey) -> Restored:
@@ -58,12 +60,23 @@ class JsonFiles:
             except OSError as problem:
                 refuse_exhausted(problem)
                 self._unread[key] = (
-                    f"{folder} cannot be read: {problem.strerror} (nothing is written there: make "
-                    "it readable and restart the server)"
+                    f"{folder} cannot be read: {problem.strerror} (nothing is written there until "
+                    "it can be)"
                 )
-                return Restored(problems=(self._unread[key],))
+                return Restored(problems=(self._unread[key],), is_unread=True)
             self._open[key], restored = opened
             return restored
+
+    async def is_readable(self, key: WorkspaceKey) -> bool:
+        """Open the folder and let go of it."""
+        async with self._turn(key):
+            try:
+                kept, _ = await to_thread.run_sync(MemoryFolder.opened, self._folder / key.text)
+            except OSError as problem:
+                refuse_exhausted(problem)
+                return False
+            kept.close()
+            return True
 
     async def append(self, key: WorkspaceKey, root: str, told: Sequence[Told]) -> None:
         """Add lines to the journal and sync them."""

@@ -111,7 +111,7 @@ def told(composed: Composed, support: Support, beyond: Beyond) -> Composed:
 
     `support` is what `composed` was made of: without the names that were found.
     """
-    is_denied = bool(support.unknown) or support.standing is Standing.NONE
+    is_denied = bool(support.unknown) or support.standing in (Standing.APART, Standing.NONE)
     is_guess = support.standing is Standing.NONE and not support.unknown
     parts = beyond.said
     rest = [] if parts and is_guess else composed.text.split("\n\n")

@@ -5,6 +5,7 @@ at the time. A file that is found now and was not found then is news: the questi
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from live_memory.core.asking.answer import Answer, Grounding, Mode, Question, StopReason
 from live_memory.core.values import ContentHash, RelPath
@@ -44,6 +45,7 @@ def repeats(
     )
 
 
+@lru_cache(maxsize=2_048)  # a question is compared with every one that was answered before
 def _plain(text: str) -> str:
     """A question without what people type differently the second time."""
     return " ".join(text.rstrip(" ?.!").split())

@@ -5,6 +5,7 @@ by other programs as known to be true. So a doubtful sentence is lost, and nothi
 """
 
 import re
+from functools import lru_cache
 
 from live_memory.core.compacting.verbs import ANY_ORDER, ORDER
 from live_memory.core.reading.text import clean
@@ -76,6 +77,7 @@ _IS_ORDERED = re.compile("|".join(_ORDERED), re.IGNORECASE)
 _IS_REFUSED = re.compile("|".join(_NEVER), re.IGNORECASE)
 
 
+@lru_cache(maxsize=4_096)  # each is looked at where it is proposed, where it is admitted, and again
 def statement(text: str) -> str | None:
     """The sentence on one line, if it is one and states something; else nothing."""
     said = clean(text).strip()

@@ -38,8 +38,8 @@ def render_fact(fact: Fact) -> str:
 
 def one_line(text: str) -> str:
     """Without what could end the line: a file's name may hold a line end, and then is not cited."""
-    if text.isascii() and text.isprintable():  # nearly all are
-        return visible(text)
+    if text.isascii() and text.isprintable():  # nearly all are: there are no controls
+        return visible(text) if "![" in text else text
     return visible(_LINE_END.sub("\ufffd", clean(text)))
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
-__all__ = ["Asks", "Kind", "asks_of"]
+__all__ = ["Asks", "Kind", "asks_of", "says_whether"]
 
 
 class Kind(StrEnum):
@@ -124,6 +124,11 @@ _SHOWN = re.compile(r"^[ \t]*```.*?(?:^[ \t]*```|\Z)", re.MULTILINE | re.DOTALL)
 _QUESTION = re.compile(r"(?<![^.!?\n])[^.!?\n]*+\?")
 
 
+def says_whether(text: str) -> bool:
+    """Whether it asks if there is such a thing; who asks for a default takes it that there is."""
+    return "default" not in text and _EXISTENCE.search(text) is not None
+
+
 @lru_cache(maxsize=64)
 def asks_of(question: str) -> Asks:
     """Tell by the words of a question what it is about; a report asks in its first line, and where
@@ -146,10 +151,8 @@ def asks_of(question: str) -> Asks:
         is_on_what_it_is=_WHAT_IT_IS.search(question) is not None,
         is_english=_ENGLISH.search(question) is not None or not _SENTENCE.search(question),
         is_on_settings=_SETTINGS.search(question) is not None,
-        # Who asks for a default takes it that there is one, and a report tells of what is there.
-        is_on_existence="default" not in question
-        and not is_report
-        and bool(_EXISTENCE.search(question)),
+        # A report tells of what is there.
+        is_on_existence=not is_report and says_whether(question),
         is_report=is_report,
         is_on_flags=_FLAGS.search(question) is not None,
         is_on_one_thing=_ONE_THING.search(question) is not None,

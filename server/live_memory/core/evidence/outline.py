@@ -64,7 +64,8 @@ def enclosing(definitions: Sequence[Definition], line: int) -> Definition | None
 
 def indent_of(line: str) -> int:
     """Columns before the first character; a tab counts four."""
-    return sum(4 if c == "\t" else 1 for c in line[: len(line) - len(line.lstrip())])
+    blanks = len(line) - len(line.lstrip())
+    return blanks + 3 * line.count("\t", 0, blanks)
 
 
 def block_end(lines: Sequence[str], at: int) -> int:

@@ -40,6 +40,7 @@ __all__ = [
     "most_factor",
     "name_bonus",
     "place_factor",
+    "pointing",
     "unit_scores",
     "worth",
 ]
@@ -182,13 +183,13 @@ def covering(score: float, *, held: float) -> float:
 
 
 def place_factor(
-    path: RelPath, leaning: Leaning, *, is_imports: bool, is_test: bool, is_main: bool
+    path: RelPath, asks: Asks, *, is_imports: bool, is_test: bool, is_main: bool
 ) -> float:
     """How far what a place is, and what its file is, speak for or against it.
 
     `is_main` says whether the file is in a language that much here is written in.
     """
-    asks, nature = leaning.asks, nature_of(path)
+    nature = nature_of(path)
     value = _prior(path, nature, asks)
     if is_imports:
         value *= _IMPORTS
@@ -200,11 +201,13 @@ def place_factor(
         value *= _SETTINGS
     if asks.is_on_ci and is_on_ci(path):
         value *= _CI
-    if leaning.paths and _is_named(path, leaning):
-        value *= _NAMED_FACTOR
-    if leaning.edited and path in leaning.edited:
-        value *= _EDITED_FACTOR
     return value
+
+
+def pointing(path: RelPath, leaning: Leaning) -> float:
+    """How far it speaks for a file that a question names it, or that it was edited lately."""
+    value = _NAMED_FACTOR if leaning.paths and _is_named(path, leaning) else 1.0
+    return value * _EDITED_FACTOR if leaning.edited and path in leaning.edited else value
 
 
 def emphasis(traits: Traits, asks: Asks) -> float:
@@ -239,11 +242,7 @@ def factor(path: RelPath, leaning: Leaning) -> float:
     value = of_a_kind if leaning.asks.is_on_tests else of_a_test * of_a_kind
     if _is_copy(path, leaning):
         value *= _COPY_FACTOR
-    if leaning.paths and _is_named(path, leaning):
-        value *= _NAMED_FACTOR
-    if leaning.edited and path in leaning.edited:
-        value *= _EDITED_FACTOR
-    return value * _name_factor(own, leaning)
+    return value * pointing(path, leaning) * _name_factor(own, leaning)
 
 
 def factors(path: RelPath, leaning: Leaning) -> Mapping[str, float]:
@@ -271,8 +270,7 @@ def _is_named(path: RelPath, leaning: Leaning) -> bool:
 
 
 def _name_factor(own: Sequence[str], leaning: Leaning) -> float:
-    shared = sum(map(leaning.words.__contains__, own))
-    return 1 + _BASENAME_BONUS * shared / max(1, len(own))
+    return 1 + _BASENAME_BONUS * len(leaning.words.intersection(own)) / max(1, len(own))
 
 
 # A question on what nearly every file says asks for as many: some ten megabytes.

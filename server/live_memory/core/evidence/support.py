@@ -5,6 +5,7 @@ each file ranked.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from itertools import chain, pairwise
 from types import MappingProxyType
 
@@ -23,15 +24,22 @@ from live_memory.core.evidence.words import (
 )
 from live_memory.core.values import RelPath
 
-__all__ = ["Standing", "Support", "explain", "held_by", "support"]
+__all__ = [
+    "Standing",
+    "Support",
+    "explain",
+    "held_by",
+    "is_of_anything",
+    "support",
+    "weights_of",
+]
 
 # The share of a question, by the rarity of its telling words, that the best place must hold where
-# it asks whether there is such a thing, where it gives a name that stands nowhere, and where it
-# asks for what should be there. Of 30 everyday questions on something absent this owns 14, and
-# denies none of 198 on something present; words alone tell no more.
-_EXISTS, _NAMED, _THERE = 0.45, 0.34, 0.12
-# Two or three words name one thing.
-_FEW, _SHORT_EXISTS = 3, 0.75
+# it gives a name that stands nowhere, and otherwise.
+_NAMED, _THERE = 0.34, 0.12
+# One word that stands nowhere may be said in others; if most of a question is such, that is no lack
+# of words.
+_UNHEARD = 0.6
 _TOGETHER = 0.9
 # A word that is worth this share of the most telling one is telling.
 _TELLING = 0.3
@@ -44,26 +52,21 @@ _THING = "a an the any our this that these those is are was were do does did"
 _BEFORE_A_THING = frozenset(_THING.split())
 _PARTICIPLES = ("ed", "ing")
 _SHORT_QUESTION = 6
-# What is asked of anything that has a name; code does not say it of itself.
-_OF_ANYTHING = frozenset(
-    [
-        "called",
-        "codebase",
-        "declared",
-        "defined",
-        "found",
-        "located",
-        "option",
-        "package",
-        "parameter",
-        "repo",
-        "set",
-        "setting",
-        "supported",
-        "switch",
-        "way",
-    ]
-)
+# What is asked of anything; code does not say it of itself.
+_ANYTHING = """
+able across add added adding allow allowed along already always another anymore anyone
+anything anywhere apart aren available away become becomes begin begins behind called case
+choose chosen codebase come comes configure configured decide decided decides declared defined
+didn doesn enforce enforced enough even everything fact far found getting going got half hand
+handle handled instead isn keep keeps kept know known later let located look looks lot matter
+mere multiple myself never next nothing notice noticed often option options others otherwise
+package parameter parameters people person pick picked possible put puts ran really repo say
+says see seen set sets setting settings several show shown someone something sometimes
+somewhere soon step still support supported supports switch switched take taken tell tells
+thing things together told tried try turn turned turns twice unless usual want wanted wasn way
+ways while whole without worked yet
+"""
+_OF_ANYTHING = frozenset(_ANYTHING.split())
 
 
 class Standing(StrEnum):
@@ -71,6 +74,7 @@ class Standing(StrEnum):
 
     ENOUGH = "enough"
     THIN = "thin"
+    APART = "apart"
     NONE = "none"
 
 
@@ -107,13 +111,13 @@ def support(
 
     Names that are `unspelled` stand nowhere as they are written, though their stems do.
     """
-    weights = _weights(question, terms, worth)
+    weights = weights_of(question, terms, worth)
     everything = sum(weights.values()) or 1.0
     everywhere = frozenset().union(*held)
     most = max(weights.values(), default=0.0)
     telling = {word for word, value in weights.items() if value >= _TELLING * most}
     words = words_of(question)
-    written = [(w, frozenset(tokens(w)[:1])) for w in words if w not in _OF_ANYTHING]
+    written = [(w, frozenset(tokens(w)[:1])) for w in words if not is_of_anything(w)]
     is_short = len(weights) <= _SHORT_QUESTION
     written_as_names = _written_as_names(words, terms)
     names = unique((*written_as_names, *(_things(words) if is_short else ())))
@@ -124,16 +128,20 @@ def support(
     missing = [w for w, own in written if own and own <= telling and not own & everywhere]
     # What a short question asks for by a name has to stand where that does.
     is_elsewhere = is_short and not set(written_as_names).isdisjoint(missing)
-    least = _least(terms, telling, is_named=bool(unknown) or is_elsewhere)
+    is_unheard = not set(written_as_names).isdisjoint(unknown) or _is_unheard(weights, worth)
+    least = _NAMED if (unknown and is_unheard) or is_elsewhere else _THERE
+    # A report tells of what is there, with names that its author made up.
+    if terms.asks.is_report or (not is_elsewhere and _has_known_name(terms, worth, unknown)):
+        least = 0.0
     if not terms.asks.is_english:
-        unknown = [name for name in unknown if name in terms.names]
+        least, unknown = 0.0, [name for name in unknown if name in terms.names]
     nowhere = [w for w, own in written if own and own <= telling and not own & worth.keys()]
     # Whether there is such a thing is told by what it is called: `XML`.
     called = [word for word in nowhere if word != words[0] and not word.islower()]
     is_named = not (terms.asks.is_on_existence and terms.asks.is_english and called)
     is_there = bool(held) and lead >= least and is_named
-    # What is asked for as one thing has to stand in one place.
     lacking = [w for w, own in written if own and own <= telling and not own & held_first]
+    # What is asked for as one thing has to stand in one place.
     is_apart = terms.asks.is_on_one_thing and not any(telling <= place for place in held)
     is_scattered = is_apart or (terms.asks.is_on_existence and lead < _TOGETHER)
     if not is_there:
@@ -154,18 +162,7 @@ def support(
     )
 
 
-def _least(terms: Terms, telling: Collection[str], *, is_named: bool) -> float:
-    """The share of the question that the best place has to hold; a report tells of what is there,
-    with names that its author made up.
-    """
-    if terms.asks.is_report or not terms.asks.is_english:
-        return 0.0
-    if terms.asks.is_on_existence:
-        return _SHORT_EXISTS if len(telling) <= _FEW else _EXISTS
-    return _NAMED if is_named else _THERE
-
-
-def _weights(question: str, terms: Terms, worth: Mapping[str, float]) -> Mapping[str, float]:
+def weights_of(question: str, terms: Terms, worth: Mapping[str, float]) -> Mapping[str, float]:
     """What each word of the question is worth; one that stands nowhere as much as the rarest."""
     rarest = max(worth.values(), default=1.0)
     # How code may write a name is no word of its own where code does not.
@@ -177,6 +174,12 @@ def _weights(question: str, terms: Terms, worth: Mapping[str, float]) -> Mapping
     }
 
 
+def is_of_anything(word: str) -> bool:
+    """Whether a word is what may be asked of any thing: `configured`."""
+    return word.lower() in _OF_ANYTHING
+
+
+@lru_cache(maxsize=64)  # a model begins with places that were compared for the answer without it
 def held_by(text: str) -> frozenset[str]:
     """The words that a place holds, in its lines and in what is told of it."""
     return frozenset(vocabulary(text))
@@ -196,6 +199,18 @@ def _unknown(
     """The names that stand nowhere."""
     absent = {word for word, _ in terms.weights if word not in worth}
     return [n for n in names if n in unspelled or absent & set(tokens(base_name(n))[:1])]
+
+
+def _is_unheard(weights: Mapping[str, float], worth: Mapping[str, float]) -> bool:
+    """Whether most of a question stands nowhere."""
+    nowhere = sum(value for word, value in weights.items() if word not in worth)
+    return nowhere >= _UNHEARD * sum(weights.values())
+
+
+def _has_known_name(terms: Terms, worth: Mapping[str, float], unknown: Collection[str]) -> bool:
+    """Whether a name of the question is here: then some place is about it."""
+    names = (name for name in terms.names if name not in unknown)
+    return any(not worth.keys().isdisjoint(tokens(base_name(name))[:1]) for name in names)
 
 
 def _alone(
@@ -248,7 +263,7 @@ def explain(
 def _things(words: Sequence[str]) -> list[str]:
     pairs = ((before.lower(), word) for before, word in pairwise(words))
     named = (word for before, word in pairs if before in _BEFORE_A_THING)
-    return [w for w in named if w not in _OF_ANYTHING and not w.endswith(_PARTICIPLES)]
+    return [w for w in named if not is_of_anything(w) and not w.endswith(_PARTICIPLES)]
 
 
 def _words(

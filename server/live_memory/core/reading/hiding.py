@@ -12,7 +12,7 @@ __all__ = ["Hiding", "is_version_control"]
 
 # No secret is shorter, none has no digit, and nearly no name of a person's choice is like that.
 _DIGIT = re.compile(r"\d")
-_LONG_WORD = re.compile(r"[\w+=-]{16}|[=:@]")
+_LONG_WORD = re.compile(r"(?<![\w+=-])(?=[\w+=-]{16})[\w+=-]*\d|[=:@]")
 # Names whose outcome stays at hand: a listing asks for each folder once a file.
 _MOST_KNOWN = 10_000
 # Where version control keeps its data, and credentials among its settings.

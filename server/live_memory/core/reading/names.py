@@ -1,7 +1,7 @@
 """Names that say enough: credential files, generated files, files that hold no text."""
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from live_memory.core.reading.observation import SkipReason
 from live_memory.core.values import RelPath
@@ -37,6 +37,10 @@ _CREDENTIAL_PLACES = frozenset(
         (".gemini", "settings.json"), (".roo", "mcp.json"), (".fly", "config.yml"),
     }
 )  # fmt: skip
+_FOLDERS_OF = {
+    name: frozenset(folder for folder, file in _CREDENTIAL_PLACES if file == name)
+    for _, name in _CREDENTIAL_PLACES
+}
 _CREDENTIAL_NAMES = _set(
     """
     .netrc _netrc .npmrc .pypirc .git-credentials .htpasswd .htdigest .pgpass pgpass.conf .my.cnf
@@ -104,33 +108,45 @@ _BINARY_SUFFIXES = _set(
 )
 
 
-# Every look at a workspace asks for all its names.
-@lru_cache(65_536)
 def refusal_of_name(path: RelPath) -> SkipReason | None:
     """Why a file of this name is never read, if so; upper and lower case are the same."""
-    *folders, name = path.text.lower().split("/")
-    if ".git" in (*folders, name):
+    parts = path.text.lower().split("/")
+    name = parts.pop()
+    if ".git" in parts or name == ".git":
         return SkipReason.IGNORED
-    if _is_credentials(folders, name):
+    if not CREDENTIAL_FOLDERS.isdisjoint(parts):
         return SkipReason.CREDENTIALS
-    if name in _LOCK_NAMES or _GENERATED.fullmatch(name):
-        return SkipReason.GENERATED
-    return SkipReason.BINARY if path.suffix in _BINARY_SUFFIXES else None
+    refusal, placed = _of_name(name)
+    if placed and not {*parts[-1:], "/".join(parts[-2:])}.isdisjoint(placed):
+        return SkipReason.CREDENTIALS
+    return refusal
 
 
-def _is_credentials(folders: list[str], name: str) -> bool:
-    if not CREDENTIAL_FOLDERS.isdisjoint(folders):
-        return True
-    if _HARMLESS.fullmatch(name):
-        return False
+# Every look at a workspace asks for all its files, of which many have one name.
+@lru_cache(65_536)
+def _of_name(name: str) -> tuple[SkipReason | None, frozenset[str]]:
+    """Why a file called so is never read, wherever it is, and in which folders it is not."""
     copy = _COPY.fullmatch(name)
-    return _is_named(folders, name) or (copy is not None and _is_named(folders, copy["of"]))
+    names = [] if _HARMLESS.fullmatch(name) else [name, *([copy["of"]] if copy else ())]
+    if any(map(_is_named, names)):
+        return _shared(SkipReason.CREDENTIALS)
+    placed = frozenset[str]().union(*(_FOLDERS_OF.get(each, ()) for each in names))
+    if name in _LOCK_NAMES or _GENERATED.fullmatch(name):
+        return _shared(SkipReason.GENERATED, placed)
+    is_binary = RelPath(name).suffix in _BINARY_SUFFIXES
+    return _shared(SkipReason.BINARY if is_binary else None, placed)
 
 
-def _is_named(folders: list[str], name: str) -> bool:
-    if name in _CREDENTIAL_NAMES or (folders[-1:] and (folders[-1], name) in _CREDENTIAL_PLACES):
-        return True
-    if ("/".join(folders[-2:]), name) in _CREDENTIAL_PLACES:
+@cache
+def _shared(
+    refusal: SkipReason | None, placed: frozenset[str] = frozenset()
+) -> tuple[SkipReason | None, frozenset[str]]:
+    """The very same for all names that it is said of, which are many."""
+    return refusal, placed
+
+
+def _is_named(name: str) -> bool:
+    if name in _CREDENTIAL_NAMES:
         return True
     _, dot, ending = name.rpartition(".")
     if f"{dot}{ending}" in _CREDENTIAL_SUFFIXES:

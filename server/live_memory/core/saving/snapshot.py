@@ -77,12 +77,14 @@ class Memory:
 class Restored:
     """What was found of a memory, if anything, and what is wrong with it in words for a person.
 
-    It `is_saved` where it is the snapshot as it stands, without anything from a journal.
+    It `is_saved` where it is the snapshot as it stands, without anything from a journal. It
+    `is_unread` where the system gave no bytes of it: it may be whole, and nothing is kept then.
     """
 
     memory: Memory | None = None
     problems: tuple[str, ...] = ()
     is_saved: bool = True
+    is_unread: bool = False
 
 
 @dataclass(frozen=True, slots=True)

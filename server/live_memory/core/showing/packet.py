@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from live_memory.core.companion.rendering import heading, one_line
 from live_memory.core.evidence.natures import Nature, nature_of
@@ -37,7 +38,7 @@ _BODIES = (DefinitionKind.FUNCTION, DefinitionKind.METHOD)
 Span = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots, to keep its text
 class Excerpt:
     """Spans of lines of a file, in order and apart, and what they are part of.
 
@@ -48,6 +49,11 @@ class Excerpt:
     spans: tuple[Span, ...]
     names: tuple[str, ...]
     core: Span
+
+    @cached_property
+    def text(self) -> str:
+        """What it renders to: measured where there is little room, and then shown."""
+        return _rendered(self)
 
     @property
     def places(self) -> Iterator[Place]:
@@ -147,6 +153,10 @@ def filled(excerpts: Iterable[Excerpt], room: int) -> list[Excerpt]:
 
 def rendered(shown: Excerpt) -> str:
     """The text of an excerpt, without blank lines and common indentation."""
+    return shown.text
+
+
+def _rendered(shown: Excerpt) -> str:
     lines, spans = shown.file.lines, shown.spans
     numbers = [n for first, last in spans for n in range(first, last + 1) if lines[n - 1].strip()]
     common = min((indent_of(lines[n - 1]) for n in numbers), default=0)
@@ -173,6 +183,9 @@ def merged(spans: Iterable[Span]) -> tuple[Span, ...]:
 
 
 def _cut_indent(row: str, columns: int) -> str:
+    if "\t" not in row[:columns]:
+        blanks = len(row) - len(row.lstrip(" "))
+        return row[min(columns, blanks) :].rstrip()
     while columns > 0 and row[:1] in (" ", "\t"):
         columns -= 4 if row[0] == "\t" else 1
         row = row[1:]

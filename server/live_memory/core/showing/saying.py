@@ -9,7 +9,7 @@ from live_memory.core.asking.answer import Citation, Grounding
 from live_memory.core.evidence.docs import doc_of, first_sentence
 from live_memory.core.evidence.places import Definition, OpenedFile, Place, RankedUnit
 from live_memory.core.evidence.shapes import is_code
-from live_memory.core.evidence.support import Support
+from live_memory.core.evidence.support import Standing, Support
 from live_memory.core.evidence.uses import Step, Use
 
 __all__ = ["Composed", "ending", "leading", "nothing_found", "qualified", "uses_lead", "way_lead"]
@@ -26,6 +26,7 @@ class Composed:
 
 # What is said to a tool, not to a reader.
 _DIRECTIVE = re.compile(r"(?:pylint|noqa|type|mypy|eslint|nolint|pragma|ruff|rubocop|tslint)\b[-:]")
+_APART = "Probably not here: no place that was found holds all that is asked for."
 _MOST_WORDS, _NEAREST, _MOST_FURTHER = 8, 3, 6
 
 
@@ -40,6 +41,10 @@ def leading(place: Place, owner: Definition | None, file: OpenedFile) -> str:
 
 def qualified(lead: str, support: Support) -> str:
     """The lead, and what speaks against it: what it lacks, or that much else may be meant."""
+    if support.standing is Standing.APART:
+        closest = lead.replace("Best fit", "The nearest", 1)
+        lacking = f" It holds nothing of {_listed(support.lacking)}." if support.lacking else ""
+        return f"{_APART}\n{closest}{lacking}"
     if support.lacking:
         closest = lead.replace("Best fit", "Closest", 1)
         return f"{closest} It holds nothing of {_listed(support.lacking)}."

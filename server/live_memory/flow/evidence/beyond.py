@@ -5,7 +5,10 @@ cannot be searched is named. Most questions need no such look.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import islice
+from typing import TypeVar
 
 import anyio
 import anyio.to_thread
@@ -26,7 +29,7 @@ from live_memory.core.reading.lookup import (
     TextPattern,
 )
 from live_memory.core.reading.names import SEARCHED, refusal_of_name
-from live_memory.core.reading.observation import FileRead, ListedFile, SkipReason
+from live_memory.core.reading.observation import FileRead, SkipReason
 from live_memory.core.values import ContentHash, RelPath
 from live_memory.flow.evidence.desk import Desk, Shelf
 
@@ -40,16 +43,20 @@ _MOST_OPENED, _MOST_CHARACTERS = 6, LARGEST_SEARCHED
 _LOOK_S = 1.5
 # What a search gives of a line.
 _CUT_EXCERPT = 500
+# So many listed files are gone through in some milliseconds.
+_FEW = 2_000
+T = TypeVar("T")
 
 
 async def look_beyond(terms: Terms, support: Support, evidence: Evidence, *, desk: Desk) -> Beyond:
     """Look for the names that the index lacks, and for definitions of those it only sees used."""
-    asked = terms, support.unknown, support.standing is Standing.NONE
+    is_denied = support.standing in (Standing.APART, Standing.NONE)
+    asked = terms, support.unknown, is_denied
     if asked in desk.beyond:
         return desk.beyond[asked]
     look = _Look(desk.shelf)
     with anyio.move_on_after(_LOOK_S) as looking:
-        if support.unknown or support.standing is Standing.NONE:
+        if support.unknown or is_denied:
             names = [*support.unknown, *(name for name in terms.names if not tokens(name))]
             await look.whole(sought_in(names), await desk.shelf.unlearned(desk.index))
         elif undefined := await _undefined(terms, evidence, desk):
@@ -78,8 +85,29 @@ def _lines_with(sought: Sought, matches: Iterable[Match]) -> dict[RelPath, list[
     return found
 
 
-def _is_large(file: ListedFile) -> bool:
-    return file.signature.size > LARGEST_SEARCHED
+async def _gone_through(listing: Listing, work: Callable[[Listing], T]) -> T:
+    """Do what looks at each listed file; in a thread where they are many."""
+    if len(listing.files) <= _FEW:
+        return work(listing)
+    return await anyio.to_thread.run_sync(work, listing)
+
+
+def _unsearched(listing: Listing) -> tuple[list[RelPath], list[RelPath]]:
+    """The files that are never opened, and those that are too large to be searched."""
+    secret, large = [], []
+    for file in listing.files:
+        why = refusal_of_name(file.path)
+        if why is SkipReason.CREDENTIALS:
+            secret.append(file.path)
+        elif why in SEARCHED and file.signature.size > LARGEST_SEARCHED:
+            large.append(file.path)
+    return secret, large
+
+
+def _called_so(sought: Sought, listing: Listing) -> list[RelPath]:
+    """The first listed files that a name names."""
+    named = (file.path for file in listing.files if sought.is_named_by(file.path))
+    return list(islice(named, _MOST_PLACES))
 
 
 class _Look:
@@ -109,9 +137,7 @@ class _Look:
         except LiveMemoryError as problem:
             self._unseen.append(f"what the listing leaves out ({problem})")
             omitted = ()
-        refusals = {file: refusal_of_name(file.path) for file in listing.files}
-        secret = [f.path for f, why in refusals.items() if why is SkipReason.CREDENTIALS]
-        large = [f.path for f, why in refusals.items() if why in SEARCHED and _is_large(f)]
+        secret, large = await _gone_through(listing, _unsearched)
         for sought in names:
             await self._by_name(sought, listing, omitted)
         await self.search(names[:_MOST_NAMES], files)
@@ -161,7 +187,7 @@ class _Look:
         self._found += [head_of(file, link=targets[file.path]) for file in files]
         opened_too = {targets[file.path] for file in files}
         said = [statement(each) for each in called if each.path not in opened_too]
-        there = [f.path for f in listing.files if sought.is_named_by(f.path)][:_MOST_PLACES]
+        there = await _gone_through(listing, partial(_called_so, sought))
         said += [not_learned(path, refusal_of_name(path)) for path in there]
         self._statements |= dict.fromkeys(said)
         if called or there:

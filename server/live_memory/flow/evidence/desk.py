@@ -1,8 +1,9 @@
 """Opens files for questions: current bytes always, redacted once for each version of a file."""
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import anyio.to_thread
 
@@ -13,6 +14,7 @@ from live_memory.core.evidence.places import (
     Evidence,
     OpenedFile,
     Place,
+    RankedUnit,
     Terms,
 )
 from live_memory.core.evidence.uses import is_definition_of
@@ -20,8 +22,9 @@ from live_memory.core.reading.admission import observe
 from live_memory.core.reading.comparing import Known
 from live_memory.core.reading.lookup import LARGEST_SEARCHED, Listing
 from live_memory.core.reading.names import SEARCHED, refusal_of_name
-from live_memory.core.reading.observation import FileRead, Observation
+from live_memory.core.reading.observation import FileRead, ListedFile, Observation
 from live_memory.core.reading.redaction import Redactor
+from live_memory.core.showing.packet import Excerpt, excerpt
 from live_memory.core.values import ContentHash, RelPath
 from live_memory.ports import EvidenceIndex, Sandbox
 
@@ -32,6 +35,8 @@ __all__ = ["Desk", "Shelf"]
 _KEPT_CHARACTERS = 4_000_000
 # So many bytes are redacted in two milliseconds, faster than a busy pool gives a thread.
 _LITTLE = 16_000
+# So many files are compared with what is known in as long.
+_MANY = 2_000
 
 
 class Shelf:
@@ -42,6 +47,7 @@ class Shelf:
         self._kept: OrderedDict[tuple[RelPath, ContentHash], Observation] = OrderedDict()
         self._size = 0
         self.listed: Listing | None = None
+        self._searchable: tuple[Listing | None, Sequence[ListedFile]] = None, ()
         self._unlearned: tuple[Listing, Known, Sequence[RelPath]] | None = None
 
     async def listing(self) -> Listing:
@@ -52,16 +58,26 @@ class Shelf:
         """The files that the index does not hold whole and that may be searched."""
         listing, known, last = await self.listing(), await index.known(), self._unlearned
         if last is None or last[0] is not listing or last[1] is not known:
-            part = await index.unlearned()
-            paths = [
-                file.path
+            work = partial(self._beside, listing, known, await index.unlearned())
+            is_much = len(listing.files) > _MANY
+            paths = await anyio.to_thread.run_sync(work) if is_much else work()
+            self._unlearned = last = listing, known, paths
+        return last[2]
+
+    def _beside(
+        self, listing: Listing, known: Known, part: Collection[RelPath]
+    ) -> Sequence[RelPath]:
+        """What may be searched of a listing and is not known, or only in `part`."""
+        last, files = self._searchable
+        if last is not listing:
+            files = [
+                file
                 for file in listing.files
                 if file.signature.size <= LARGEST_SEARCHED
                 and refusal_of_name(file.path) in SEARCHED
-                and (file.path in part or known.get(file.path) != file.signature)
             ]
-            self._unlearned = last = listing, known, paths
-        return last[2]
+            self._searchable = listing, files
+        return [f.path for f in files if f.path in part or known.get(f.path) != f.signature]
 
     async def read(self, paths: Iterable[RelPath]) -> Sequence[Observation]:
         """Open the files that have text, as they are now."""
@@ -111,6 +127,7 @@ class Desk:
         self._found: dict[Terms, Candidates] = {}
         self._defined: dict[str, Sequence[Definition]] = {}
         self._used: dict[str, Sequence[Place]] = {}
+        self._shown: dict[tuple[Place, bool], tuple[Excerpt, Definition | None]] = {}
         # What was found beyond the index, by what was looked for.
         self.beyond: dict[tuple[Terms, tuple[str, ...], bool], Beyond] = {}
 
@@ -146,6 +163,15 @@ class Desk:
         if name not in self._used:
             self._used[name] = await self.index.references(name)
         return self._used[name]
+
+    def shown(self, unit: RankedUnit, *, is_first: bool) -> Excerpt:
+        """How a place is shown: the same one without a model and to it, so it is rendered once."""
+        file, owner = self.files[unit.place.path], unit.definition
+        known, of = self._shown.get((unit.place, is_first), (None, None))
+        if known is None or known.file is not file or of is not owner:
+            known = excerpt(file, unit.place, owner, is_first=is_first)
+            self._shown[unit.place, is_first] = known, owner
+        return known
 
     async def _opened(self, terms: Terms, limit: int) -> Candidates:
         """Search and open; once more where the bytes turn out to be others than were indexed."""

@@ -51,7 +51,7 @@ async def found_for(question: str, evidence: Evidence, desk: Desk, *, room: int)
         on_it = unique([*(step.use.within for step in steps), steps[-1].called])
         files = evidence.files
         way_places = [excerpt(files[d.place.path], d.place, d) for d in on_it if d is not None]
-        return Found(way_lead(steps), [*way_places, *_excerpts(evidence)], is_settled=True)
+        return Found(way_lead(steps), [*way_places, *_excerpts(evidence, desk)], is_settled=True)
     asked = asked_for_uses(question)
     for name in asked_of_impact(question):
         defined = await desk.definitions(name)
@@ -63,14 +63,14 @@ async def found_for(question: str, evidence: Evidence, desk: Desk, *, room: int)
             used = await users_of(base, defined, evidence, desk, room=room, is_asked=is_asked)
             if used is not None:
                 lead, shown, uses = used
-                rest = _excerpts(evidence)
+                rest = _excerpts(evidence, desk)
                 return Found(lead, shown, is_settled=True, further=rest, uses=uses)
     asks = asks_of(question)
     if asks.is_on_flags:
         evidence = flags_first(question, evidence)
     if asks.is_on_tested:
         evidence = _tested_first(question, evidence)
-    excerpts = _excerpts(await with_called(evidence, desk))
+    excerpts = _excerpts(await with_called(evidence, desk), desk)
     if asks.is_on_what_it_is and (said := await _said_of_itself(desk)):
         lead = f"What it says of itself: {said[0].file.path}."
         return Found(lead, [*said, *excerpts], is_settled=True)
@@ -110,12 +110,8 @@ def _tested_first(question: str, evidence: Evidence) -> Evidence:
     return replace(evidence, candidates=replace(evidence.candidates, units=units))
 
 
-def _excerpts(evidence: Evidence) -> list[Excerpt]:
-    files = evidence.files
-    return [
-        excerpt(files[unit.place.path], unit.place, unit.definition, is_first=at == 0)
-        for at, unit in enumerate(evidence.units)
-    ]
+def _excerpts(evidence: Evidence, desk: Desk) -> list[Excerpt]:
+    return [desk.shown(unit, is_first=at == 0) for at, unit in enumerate(evidence.units)]
 
 
 def _owner_of(shown: Excerpt, evidence: Evidence) -> Definition | None:

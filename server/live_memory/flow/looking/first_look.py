@@ -8,7 +8,15 @@ import anyio.to_thread
 
 from live_memory.core.evidence.words import unique
 from live_memory.core.looking.portions import portions
-from live_memory.core.looking.spotting import best_first, leading, nearly_as_good, telling, texts_of
+from live_memory.core.looking.spotting import (
+    Mentions,
+    best_first,
+    leading,
+    likely_first,
+    nearly_as_good,
+    telling,
+    texts_of,
+)
 from live_memory.core.reading.observation import ListedFile
 from live_memory.core.values import RelPath, StatSignature
 from live_memory.flow.indexing import Indexer, takes_long
@@ -61,16 +69,15 @@ async def first_look(
     Raises:
         LiveMemoryError: the workspace cannot be listed, or the index cannot be written.
     """
-    with indexer.right_of_way.taken():
-        if await indexer.caught_up_soon():
-            return None
-        rest = await indexer.compared_since(asked_at)
-        if not takes_long(rest.changed):
-            await indexer.take_in(rest.changed)
-            return FirstLook(rest.signatures, rest.files, rest.files, 0, is_cut=False)
-        spotted = await _spotted(question, rest.changed, sandbox)
-        taken = next(portions(spotted.files, most=_MOST_FILES, most_bytes=_MOST_BYTES), ())
-        await indexer.take_in(taken)
+    if await indexer.caught_up_soon():
+        return None
+    rest = await indexer.compared_since(asked_at)
+    if not takes_long(rest.changed):
+        await indexer.take_in(rest.changed)
+        return FirstLook(rest.signatures, rest.files, rest.files, 0, is_cut=False)
+    spotted = await _spotted(question, rest.changed, sandbox)
+    taken = next(portions(spotted.files, most=_MOST_FILES, most_bytes=_MOST_BYTES), ())
+    await indexer.take_in(taken)
     known = rest.files - len(rest.changed) + len(taken)
     unread = len(spotted.good.difference(taken))
     return FirstLook(rest.signatures, rest.files, known, unread, is_cut=spotted.is_cut)
@@ -95,8 +102,18 @@ async def _spotted(question: str, files: Sequence[ListedFile], sandbox: Sandbox)
         small_first = sorted(sample, key=lambda file: file.signature.size)
         first = leading(small_first, [text for text in texts if text not in rare], found)
         texts = rare
+        files = await anyio.to_thread.run_sync(likely_first, files, texts)
     found = await sandbox.mentions(texts, among=files)
-    work = partial(best_first, files, texts, found)
-    scores = work() if len(files) <= _MANY else await anyio.to_thread.run_sync(work)
+    work = partial(_ranked, files, texts, found, first)
+    return work() if len(files) <= _MANY else await anyio.to_thread.run_sync(work)
+
+
+def _ranked(
+    files: Sequence[ListedFile],
+    texts: Sequence[str],
+    found: Mentions,
+    first: Sequence[ListedFile],
+) -> _Spotted:
+    scores = best_first(files, texts, found)
     ranked = unique([*first, *leading(scores, texts, found), *scores])
     return _Spotted(ranked, nearly_as_good(scores), found.is_cut)

@@ -18,6 +18,8 @@ from live_memory.ports import Clock, LanguageModel
 
 __all__ = ["Meter", "PaymentBook", "Purse"]
 
+_KEEP_S = 0.8
+
 
 class PaymentBook(Protocol):
     """Keeps what was paid lately, so that a restart does not begin the caps anew.
@@ -71,8 +73,8 @@ class Purse:
         if why is not None:
             raise SpendCapped(why)
 
-    async def pay(self, request: ModelRequest, reply: ModelReply) -> None:
-        """Note what a call took."""
+    def pay(self, request: ModelRequest, reply: ModelReply) -> None:
+        """Note what a call took; `keep` writes it down."""
         now = self._clock.now()
         self.spend = self.spend.paid(request.cause, reply.usage, reply.cost_usd, now=now)
         if not reply.usage.is_estimated and request.estimated_tokens is not None:
@@ -83,7 +85,6 @@ class Purse:
             )
         if self._book is not None:
             self._unkept.append(self.spend.recent[-1])
-            await self.keep()
 
     async def keep(self) -> None:
         """Write down what is not written yet; `problem` says whether that worked."""
@@ -115,7 +116,7 @@ class Purse:
 class Meter:
     """A `LanguageModel` that pays from the purse and counts for one question.
 
-    A call that is cancelled or cut is not in any usage report, so it is not counted.
+    A reply that nobody gets counts like any other, by its length where the endpoint told nothing.
     """
 
     def __init__(self, model: LanguageModel, purse: Purse, rest: Rest | None = None) -> None:
@@ -145,7 +146,11 @@ class Meter:
                 self._model = own
 
     async def complete(
-        self, request: ModelRequest, *, heard: Callable[[str], None] | None = None
+        self,
+        request: ModelRequest,
+        *,
+        heard: Callable[[str], None] | None = None,
+        lost: Callable[[ModelReply], None] | None = None,
     ) -> ModelReply:
         """Ask once, if the caps allow.
 
@@ -155,14 +160,28 @@ class Meter:
         await self._purse.check()
         if request.estimated_tokens is None:
             request = replace(request, estimated_tokens=prompt_tokens(request))
-        with self._rest.call() if self._rest is not None else nullcontext():
-            self.calls += 1
-            reply = await self._model.complete(request, heard=heard)
-        await self._purse.pay(request, reply)
+
+        def take(reply: ModelReply) -> None:
+            self._take(request, reply)
+            if lost is not None:
+                lost(reply)
+
+        try:
+            with self._rest.call() if self._rest is not None else nullcontext():
+                self.calls += 1
+                reply = await self._model.complete(request, heard=heard, lost=take)
+                self._take(request, reply)
+        finally:
+            # Whoever gave up waits no longer for the disk than a reply does.
+            with anyio.move_on_after(_KEEP_S, shield=True):
+                await self._purse.keep()
+        return reply
+
+    def _take(self, request: ModelRequest, reply: ModelReply) -> None:
+        self._purse.pay(request, reply)
         self.usage = both(self.usage, reply.usage)
         known = self.cost_usd is not None and reply.cost_usd is not None
         self.cost_usd = (self.cost_usd or 0.0) + (reply.cost_usd or 0.0) if known else None
-        return reply
 
     async def aclose(self) -> None:
         """The model's owner closes it."""

@@ -17,6 +17,8 @@ _TURN_S = 0.001
 _YOUNG, _NEVER = (700, 10), 1_000_000
 # How often rest is looked for; a rest is so long, and is used after so many looks at young ones.
 _REST_S, _WORTH_IT = 5.0, 5
+# What a look that took so long has left lives on, and the next need not go through it.
+_LONG_S = 0.02
 # Someone always speaks: then after this much, a million objects more than were let go.
 _TOO_MUCH = 150
 
@@ -35,6 +37,9 @@ async def collect_at_rest() -> None:
         _, _, looks = gc.get_count()
         is_resting = looks == before and looks >= _WORTH_IT
         if is_resting or looks >= _TOO_MUCH:
+            began = anyio.current_time()
             gc.collect()
+            if anyio.current_time() - began > _LONG_S:
+                gc.freeze()
             looks = 0
         before = looks

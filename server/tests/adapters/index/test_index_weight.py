@@ -8,7 +8,7 @@ import pytest
 
 from live_memory.adapters.index import reading
 from live_memory.adapters.index.database import open_memory
-from live_memory.adapters.index.digest import Digest
+from live_memory.adapters.index.digest import Digest, Uses, by_word
 from live_memory.adapters.index.reading import Holdings, holdings
 from live_memory.adapters.index.writing import write
 from live_memory.adapters.sandbox.listing import Lister
@@ -31,7 +31,7 @@ def _taken_apart(name: str, text: str, *, version: int = 1) -> Digest:
     seen = observed(name, text, version=version)
     units = cut(seen.path, seen.lines, ())
     words = [weigh(seen.path, seen.lines, unit) for unit in units]
-    return Digest(seen, (), units, words, ())
+    return Digest(seen, (), units, by_word(words), Uses())
 
 
 def test_what_is_held_of_a_file_is_little() -> None:

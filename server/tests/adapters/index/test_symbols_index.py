@@ -11,7 +11,7 @@ import pytest
 
 from live_memory.adapters.index import digesting
 from live_memory.adapters.index.digesting import Digester
-from live_memory.adapters.index.processes import SyntaxWorker, SyntaxWorkers
+from live_memory.adapters.index.processes import SyntaxWorkers
 from live_memory.core.evidence.outline import outline
 from tests.support.observing import observed
 
@@ -563,8 +563,8 @@ def test_a_text_made_to_be_hard_costs_no_more_than_itself(syntax: Digester, why:
 
 
 def test_a_worker_that_was_killed_is_replaced_unnoticed() -> None:
-    worker = SyntaxWorker(idle_s=60)
-    reader = Digester(worker)
+    workers = SyntaxWorkers()
+    reader, worker = Digester(workers), workers.free[0][1]
     text = "\nmod m { fn f() {} }\n"
     first = _found(reader, "b.rs", text)
     (process,) = worker._running
@@ -575,17 +575,17 @@ def test_a_worker_that_was_killed_is_replaced_unnoticed() -> None:
 
 
 def test_a_worker_ends_with_the_one_who_holds_it() -> None:
-    worker = SyntaxWorker(idle_s=60)
-    Digester(worker).digest(observed("b.rs", "fn f() {}"))
-    (process,) = worker._running
-    del worker
+    workers = SyntaxWorkers()
+    Digester(workers).digest(observed("b.rs", "fn f() {}"))
+    (process,) = workers.free[0][1]._running
+    del workers
     assert process.returncode is not None
 
 
 def test_a_worker_that_never_works_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    worker = SyntaxWorker(idle_s=60)
-    reader = Digester(worker)
+    workers = SyntaxWorkers()
+    reader, worker = Digester(workers), workers.free[0][1]
     seen = observed("b.rs", "fn f() {}")
     for _ in range(20):
         assert reader.digest(seen).definitions == outline(seen.path, seen.lines)

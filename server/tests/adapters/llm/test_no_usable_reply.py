@@ -1,15 +1,28 @@
 """A reply that says nothing, or that nobody can read: what it is, and how often it is asked for."""
 
 import gzip
+from contextlib import suppress
 
 import pytest
 
 from live_memory.adapters.llm import pace
 from live_memory.adapters.llm.pace import Pace
 from live_memory.adapters.llm.retry import MOST_TRIES, Retrying
-from live_memory.core.errors import ModelSilent, ModelUnreachable
+from live_memory.core.companion.spend import Caps
+from live_memory.core.errors import ModelSilent, ModelUnavailable, ModelUnreachable
+from live_memory.flow.models.metering import Meter, Purse
 from tests.support.asking_models import ASKED, Make, chat_at, messages_at
-from tests.support.scripted_endpoint import Body, Play, Raw, ScriptedEndpoint, Status, Text
+from tests.support.memory import House
+from tests.support.scripted_endpoint import (
+    Body,
+    Events,
+    Play,
+    Raw,
+    ScriptedEndpoint,
+    Status,
+    Text,
+    Tools,
+)
 
 MAKES = pytest.mark.parametrize("make", [chat_at, messages_at], ids=["chat", "messages"])
 
@@ -49,6 +62,48 @@ async def test_an_empty_reply_costs_one_more_call(
     calls, problem = await _calls(make, endpoint, play)
     assert calls == 2
     assert isinstance(problem, ModelSilent)
+
+
+_COUNTED = {
+    "usage": {
+        "prompt_tokens": 900,
+        "completion_tokens": 7,
+        "input_tokens": 900,
+        "output_tokens": 7,
+    }
+}
+_CHAT = {"choices": [{"delta": {}, "finish_reason": "stop"}], **_COUNTED}
+_MESSAGE = {"type": "message_start", "message": {"content": [], **_COUNTED}}
+
+
+@MAKES
+@pytest.mark.parametrize(
+    ("plays", "times"),
+    [
+        ([Text("")], 2),
+        ([Text("<think>What may it be?</think>")], 2),
+        ([Text(""), Text("It is so.")], 2),
+        ([Events([_CHAT, _MESSAGE, "no JSON"]), Text("It is so.")], 2),
+        ([Events([_CHAT, _MESSAGE, {"type": "error", "error": {"message": "it is down"}}])], 1),
+        ([Status(500, "it is down"), Text("It is so.")], 1),
+        ([Tools([("Read", "{}")], stop=None)], 2),
+    ],
+    ids=["empty", "thoughts", "then said", "malformed", "failed inside", "refused", "cut calls"],
+)
+async def test_every_reply_that_began_is_paid(
+    make: Make, endpoint: ScriptedEndpoint, plays: list[Play], times: int
+) -> None:
+    """A cap on spending sees them all; what was refused before it began costs nothing."""
+    channel = endpoint.open(*plays)
+    model, purse = make(channel), Purse(Caps(tokens_an_hour=1_000_000), clock=House())
+    meter = Meter(Retrying(model, pace=Pace(random=lambda: 0.0)), purse)
+    with suppress(ModelUnavailable):
+        await meter.complete(ASKED)
+    await model.aclose()
+    assert len(purse.spend.recent) >= times
+    assert purse.spend.by_cause[ASKED.cause].calls == len(purse.spend.recent)
+    assert all(payment.tokens for payment in purse.spend.recent)
+    assert meter.usage.input + meter.usage.output == sum(p.tokens for p in purse.spend.recent)
 
 
 @MAKES

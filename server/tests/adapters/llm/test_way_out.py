@@ -14,6 +14,7 @@ import pytest
 from live_memory.adapters.llm.endpoint import Credential, Endpoints, Target
 from live_memory.adapters.llm.openai_compatible import openai_compatible_model
 from live_memory.adapters.llm.way_out import WayOut
+from live_memory.adapters.llm.wire.transport import http_client
 from live_memory.core.errors import ModelRefused, ModelUnreachable
 from tests.support.asking_models import ASKED, KEY
 from tests.support.scripted_endpoint import Channel, ScriptedEndpoint, Text
@@ -29,7 +30,9 @@ _PROXY = "http://proxy.corp:3128"
         ("https://api.example/v1", {"ALL_PROXY": _PROXY}, _PROXY),
         ("https://api.example/v1", {"HTTPS_PROXY": ""}, None),
         ("https://api.example/v1", {"HTTP_PROXY": _PROXY}, None),
-        ("https://api.example/v1", {"ALL_PROXY": "socks5://proxy.corp:1080"}, None),
+        ("https://api.example/v1", {"ALL_PROXY": "socks5://a", "HTTPS_PROXY": _PROXY}, _PROXY),
+        ("https://api.example/v1", {"ALL_PROXY": "socks5://a", "NO_PROXY": "api.example"}, None),
+        ("http://127.0.0.1:8080/v1", {"ALL_PROXY": "socks5://a"}, None),
         ("https://api.example/v1", {"HTTPS_PROXY": _PROXY, "NO_PROXY": "api.example"}, None),
         ("https://api.example/v1", {"HTTPS_PROXY": _PROXY, "NO_PROXY": ".example"}, None),
         ("https://api.example:8443", {"HTTPS_PROXY": _PROXY, "no_proxy": "a, api.example"}, None),
@@ -41,6 +44,17 @@ def test_a_proxy_is_used_as_other_programs_use_it(
     url: str, environ: dict[str, str], proxy: str | None
 ) -> None:
     assert WayOut.to(url, environ).proxy == proxy
+
+
+@pytest.mark.parametrize("kind", ["socks5", "socks5h", "socks4", "socks", "ftp"])
+@pytest.mark.parametrize("name", ["HTTPS_PROXY", "all_proxy"])
+def test_a_proxy_of_another_kind_is_refused_and_never_passed_by(kind: str, name: str) -> None:
+    """Requests went straight to the provider, which whoever sets a proxy may not want."""
+    environ = {name: f"{kind}://me:hunter2@proxy.corp:1080"}
+    way_out = WayOut.to("https://api.example/v1", environ)
+    with pytest.raises(ModelRefused, match=f"'{kind}'.*NO_PROXY") as refused:
+        http_client(Target("https://api.example/v1", "m", way_out=way_out))
+    assert "hunter2" not in str(refused.value)
 
 
 def test_a_password_for_a_proxy_is_in_no_text() -> None:

@@ -44,6 +44,8 @@ def test_single_letters_and_repetitions_are_not_looked_for() -> None:
         ("pay", "libs/pay", True),
         ("pay", "libs/payments", False),
         ("py", "a.py", False),
+        ("max_size", "src/max-size.py", True),
+        ("retries", "lib/Retry.py", True),
     ],
 )
 def test_a_path_is_named_by_its_words_or_its_end(name: str, path: str, is_named: bool) -> None:

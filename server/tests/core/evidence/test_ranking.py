@@ -23,6 +23,7 @@ from live_memory.core.evidence.ranking import (
     most_factor,
     name_bonus,
     place_factor,
+    pointing,
     unit_scores,
     worth,
 )
@@ -42,7 +43,10 @@ def _leaning(question: str) -> Leaning:
 
 def _factor(path: RelPath, traits: Traits, leaning: Leaning, *, is_main: bool) -> float:
     is_imports, is_test = traits.is_imports, traits.is_test
-    return place_factor(path, leaning, is_imports=is_imports, is_test=is_test, is_main=is_main)
+    of_place = place_factor(
+        path, leaning.asks, is_imports=is_imports, is_test=is_test, is_main=is_main
+    )
+    return of_place * pointing(path, leaning)
 
 
 def _value(path: RelPath, question: str, *, traits: Traits = PLAIN, is_main: bool = True) -> float:

@@ -8,6 +8,7 @@ from live_memory.core.looking.spotting import (
     Mentions,
     best_first,
     leading,
+    likely_first,
     nearly_as_good,
     telling,
     texts_of,
@@ -92,3 +93,11 @@ def test_portions_hold_every_file_once_in_order_and_are_bounded(
     for portion in found:
         assert 1 <= len(portion) <= most
         assert len(portion) == 1 or sum(f.signature.size for f in portion) <= most_bytes
+
+
+def test_where_there_may_be_no_time_for_all_what_is_called_so_and_programs_come_first() -> None:
+    names = ["a.md", "b.py", "docs/cookie.md", "src/Cookie.py", "z.py"]
+    order = likely_first([*map(listed, names)], ["cookie", "samesite"])
+    assert [file.path.text for file in order] == [
+        "src/Cookie.py", "docs/cookie.md", "b.py", "z.py", "a.md"
+    ]  # fmt: skip

@@ -139,5 +139,11 @@ def test_a_lead_says_what_speaks_against_it() -> None:
     assert qualified(lead, Support(Standing.ENOUGH, ())) == lead
     lacking = Support(Standing.THIN, (), lacking=("session",))
     assert qualified(lead, lacking) == "Closest: a.py:1-9 `f`. It holds nothing of `session`."
+    apart = Support(Standing.APART, (), lacking=("session",))
+    assert qualified(lead, apart).splitlines() == [
+        "Probably not here: no place that was found holds all that is asked for.",
+        "The nearest: a.py:1-9 `f`. It holds nothing of `session`.",
+    ]
+    assert qualified(lead, Support(Standing.APART, ())).endswith("\nThe nearest: a.py:1-9 `f`.")
     vague = Support(Standing.THIN, (), sought=("slow",), is_vague=True)
     assert qualified(lead, vague) == f"{lead} The question names only `slow`: say what it is about."

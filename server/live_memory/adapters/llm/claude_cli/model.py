@@ -14,7 +14,7 @@ from live_memory.adapters.llm.claude_cli.transcript import content_of, retold
 from live_memory.adapters.llm.endpoint import Lessons
 from live_memory.adapters.llm.wire.complaints import cleaned
 from live_memory.adapters.llm.wire.draft import Draft
-from live_memory.adapters.llm.wire.verdict import judged
+from live_memory.adapters.llm.wire.verdict import Said, given_up, judged
 from live_memory.core.companion.chat import (
     Abilities,
     AssistantTurn,
@@ -66,7 +66,11 @@ class ClaudeCli:
             await talk.aclose()
 
     async def complete(
-        self, request: ModelRequest, *, heard: Callable[[str], None] | None = None
+        self,
+        request: ModelRequest,
+        *,
+        heard: Callable[[str], None] | None = None,
+        lost: Callable[[ModelReply], None] | None = None,
     ) -> ModelReply:
         """Ask once, in a process of its own.
 
@@ -74,7 +78,7 @@ class ClaudeCli:
             ModelUnavailable: there is no usable reply; the subclass says what helps.
         """
         async with self.conversation() as talk:
-            return await talk.complete(request, heard=heard)
+            return await talk.complete(request, heard=heard, lost=lost)
 
     async def aclose(self) -> None:
         """Every conversation ends its own process."""
@@ -100,23 +104,35 @@ class _Conversation:
         return nullcontext(self)
 
     async def complete(
-        self, request: ModelRequest, *, heard: Callable[[str], None] | None = None
+        self,
+        request: ModelRequest,
+        *,
+        heard: Callable[[str], None] | None = None,
+        lost: Callable[[ModelReply], None] | None = None,
     ) -> ModelReply:
         """Ask once; cancelled, the client goes on running and can be told to conclude.
 
         Raises:
             ModelUnavailable: there is no usable reply; the subclass says what helps.
         """
+        session, reply = None, None
         try:
             session = await self._told(request)
             draft = await session.reply(request.max_output_tokens, heard or _unheard)
-            return self._reply(draft, request, has_key=session.has_key)
+            reply = self._reply(draft, request, has_key=session.has_key)
         except ModelUnavailable as problem:
             await self.aclose()
             if self._learned.has_mark and refuses_marks(str(problem)):
                 self._learned.has_mark = False
                 raise ModelUnreachable("Claude Code sets more cache marks than expected") from None
             raise
+        else:
+            return reply
+        finally:
+            if session is not None and lost is not None:
+                drafts = session.drafts if reply is None else session.drafts[:-1]
+                for draft in filter(lambda one: one.is_begun, drafts):
+                    lost(self._priced(given_up(draft, request), draft, has_key=session.has_key))
 
     async def aclose(self) -> None:
         """End the process."""
@@ -180,10 +196,13 @@ class _Conversation:
         )
         turn = replace(said.turn, tool_calls=calls)
         self._known = (*self._known, turn)
+        return self._priced(replace(said, turn=turn), draft, has_key=has_key)
+
+    def _priced(self, said: Said, draft: Draft, *, has_key: bool) -> ModelReply:
         model = cleaned(draft.model)[:_LONGEST_NAME] or self._learned.model
         self._learned.model = model
         cost = catalogue.cost_usd(said.usage, model, base_url=_MAKER) if has_key else None
-        return ModelReply(turn, said.stop, said.usage, model, cost)
+        return ModelReply(said.turn, said.stop, said.usage, model, cost)
 
 
 def _abilities(learned: _Learned) -> Abilities:

@@ -58,6 +58,8 @@ class Session:
         self.has_key = False
         # A line half written, or a turn that the client goes on with by itself.
         self.is_astray = False
+        # What came for the last request, the reply at the end.
+        self.drafts: Sequence[Draft] = ()
 
     async def begin(self, system: str) -> None:
         """Say what the client's model is to be."""
@@ -91,7 +93,7 @@ class Session:
         Raises:
             ModelUnavailable: there is none; the subclass says what helps.
         """
-        draft, sink = Draft.within(max_output_tokens), None
+        draft, sink = self._anew(max_output_tokens, ()), None
         while True:
             line = await self._client.next_line()
             said = None if line is None else heard_in(line)
@@ -102,14 +104,19 @@ class Session:
                 if said.is_start:
                     if draft.spoken.text:
                         return self._astray(draft)
-                    draft = Draft.within(max_output_tokens)
+                    draft = self._anew(max_output_tokens, self.drafts)
                     sink = MessagesEvents(draft)
                 if sink is not None and self._take(said, sink, draft, heard):
                     return draft
             elif isinstance(said, Ended) and said.is_aborted:
-                draft, sink = Draft.within(max_output_tokens), None
+                draft, sink = self._anew(max_output_tokens, self.drafts), None
             else:
                 await self._note(said, line)
+
+    def _anew(self, max_output_tokens: int, before: Sequence[Draft]) -> Draft:
+        draft = Draft.within(max_output_tokens)
+        self.drafts = (*before, draft)
+        return draft
 
     async def end(self) -> None:
         """End the client."""

@@ -77,7 +77,7 @@ class TokenEndpoint:
             follow_redirects=False,
             trust_env=False,
             verify=self.way_out.trusted(),
-            proxy=self.way_out.proxy,
+            proxy=self.way_out.through(),
         )
         headers = {"user-agent": "live-memory", "accept-encoding": "identity"}
         with client, client.stream("POST", self.url, json=form, headers=headers) as response:

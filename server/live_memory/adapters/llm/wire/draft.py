@@ -51,6 +51,12 @@ class Draft:
     is_complete: bool = False
     is_overflow: bool = False
 
+    @property
+    def is_begun(self) -> bool:
+        """Whether anything came of a reply, which has its price from then on."""
+        said = self.spoken.text or self.calls or self.echo
+        return bool(said or self.usage or self.stop or self.model)
+
     @classmethod
     def within(cls, max_output_tokens: int) -> "Draft":
         """An empty draft of a reply that was asked to be this long at most."""

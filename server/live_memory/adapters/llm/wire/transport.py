@@ -123,11 +123,12 @@ def http_client(target: Target) -> httpx2.AsyncClient:
     """A client that reaches this target alone, on this machine without any proxy.
 
     Raises:
-        ModelRefused: the certificates that are to be trusted cannot be read.
+        ModelRefused: the certificates that are to be trusted cannot be read, or the proxy is of
+            a kind that is not supported.
     """
     way_out = target.way_out
     inner = httpx2.AsyncHTTPTransport(
-        verify=way_out.trusted(), proxy=way_out.proxy, trust_env=False, limits=_LIMITS
+        verify=way_out.trusted(), proxy=way_out.through(), trust_env=False, limits=_LIMITS
     )
     return httpx2.AsyncClient(
         transport=GuardedTransport(target, inner),

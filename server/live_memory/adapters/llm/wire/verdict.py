@@ -1,6 +1,6 @@
 """What a finished draft is worth: a reply, or one of the failures that look like a reply."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from live_memory.adapters.llm.endpoint import Lessons, PromptRead
 from live_memory.adapters.llm.wire import loose
@@ -17,7 +17,7 @@ from live_memory.core.companion.chat import (
 )
 from live_memory.core.errors import ModelSilent, PromptTooLong
 
-__all__ = ["Said", "judged"]
+__all__ = ["Said", "given_up", "judged"]
 
 # Short prompts are never cut, and small counts say little: no server has a smaller window.
 _LEAST_TOKENS = 1_000
@@ -51,7 +51,7 @@ def judged(draft: Draft, request: ModelRequest, lessons: Lessons) -> Said:
         ModelSilent: the reply is empty.
     """
     turn, stop = _turn(draft, request)
-    usage = draft.usage or _guessed(request, turn)
+    usage = _taken(draft, request)
     if draft.is_overflow or (not turn.tool_calls and is_overflow_prose(turn.text)):
         raise PromptTooLong("The model says that the prompt is too long.")
     _refuse_silent_cut(usage, request, lessons)
@@ -60,6 +60,11 @@ def judged(draft: Draft, request: ModelRequest, lessons: Lessons) -> Said:
     if request.reply_schema is not None and stop is ReplyStop.END:
         lessons.enforces_schema = isinstance(loose.parse(turn.text), dict)
     return Said(turn, stop, usage)
+
+
+def given_up(draft: Draft, request: ModelRequest) -> Said:
+    """What a reply took that nobody gets."""
+    return Said(AssistantTurn(""), ReplyStop.CUT, _taken(draft, request))
 
 
 def _turn(draft: Draft, request: ModelRequest) -> tuple[AssistantTurn, ReplyStop]:
@@ -112,8 +117,19 @@ def _texts(request: ModelRequest) -> tuple[str, ...]:
     return (*(block.text for block in request.system), *map(str, request.tools), *said)
 
 
-def _guessed(request: ModelRequest, turn: AssistantTurn) -> ModelUsage:
-    written = len(turn.text) + sum(len(call.arguments) for call in turn.tool_calls)
+def _taken(draft: Draft, request: ModelRequest) -> ModelUsage:
+    """What the endpoint reported; of a reply that broke off, what it wrote is counted by us."""
+    guess, told = _guessed(draft, request), draft.usage
+    if told is None:
+        return guess
+    if draft.stop is None and guess.output > told.output:
+        return replace(told, output=guess.output, is_estimated=True)
+    return told
+
+
+def _guessed(draft: Draft, request: ModelRequest) -> ModelUsage:
+    thoughts = sum(len(str(each)) for each in draft.echo.values())
+    written = len(draft.spoken.text) + sum(call.length for call in draft.calls) + thoughts
     characters = sum(map(len, _texts(request)))
     read = request.estimated_tokens or int(characters / _CHARACTERS_A_TOKEN)
     return ModelUsage(read, output=int(written / _CHARACTERS_A_TOKEN), is_estimated=True)
