@@ -130,7 +130,6 @@ def support(
     is_elsewhere = is_short and not set(written_as_names).isdisjoint(missing)
     is_unheard = not set(written_as_names).isdisjoint(unknown) or _is_unheard(weights, worth)
     least = _NAMED if (unknown and is_unheard) or is_elsewhere else _THERE
-    # A report tells of what is there, with names that its author made up.
     if terms.asks.is_report or (not is_elsewhere and _has_known_name(terms, worth, unknown)):
         least = 0.0
     if not terms.asks.is_english:
