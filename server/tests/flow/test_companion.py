@@ -265,6 +265,16 @@ async def test_a_reply_cut_at_its_limit_says_so_first() -> None:
     assert answer.notice == "The reply was cut off before its end."
 
 
+async def test_a_reply_that_was_cut_at_its_limit_is_not_given_again() -> None:
+    house, model = _house(Says([GOOD], stop=ReplyStop.LENGTH), Says([GOOD]), Says(["never asked"]))
+    async with house.hub() as hub:
+        for notice, calls in (("The reply was cut off before its end.", 1), (None, 2), (None, 2)):
+            question = a_question("Where is RETRY_LIMIT set?")
+            _, answer = await hub.ask("/app", question, progress=silent)
+            assert len(model.requests) == calls
+            assert (answer.notice or "").startswith(notice or "")
+
+
 async def test_a_cold_question_is_not_answered_before_something_was_read() -> None:
     house, model = _house(
         Says(["There is a KafkaPool."]),

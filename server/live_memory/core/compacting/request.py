@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 
+from live_memory.core.asking.answer import CUT_OFF
 from live_memory.core.companion.chat import Block, Cause, ModelRequest, UserTurn
 from live_memory.core.companion.rendering import numbered, one_line, quoted, render_fact
 from live_memory.core.memory.coverage import Span, merged
@@ -42,7 +43,9 @@ def summary_request(
     parts = [text for source in sources for text in _shown(source)]
     for asked in answers:
         parts.append(f"=== earlier question\n{quoted(asked.question.text)}")
-        parts.append(f"=== its answer, a hint\n{quoted(asked.answer.text)}")
+        is_whole = CUT_OFF not in (asked.answer.notice or "")
+        what = "a hint" if is_whole else "a hint that was cut off before its end"
+        parts.append(f"=== its answer, {what}\n{quoted(asked.answer.text)}")
     if doubtful:
         old = "".join(quoted(render_fact(fact)) for fact in doubtful)
         parts.append(f"=== facts whose source changed since\n{old}")

@@ -1,13 +1,14 @@
 """What a model is asked for a summary: all of it shows here, and no data can forge a part of it."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from live_memory.core.asking.answer import Answer, Grounding, Mode, Question
+from live_memory.core.asking.answer import CUT_OFF, Answer, Grounding, Mode, Question
 from live_memory.core.compacting.request import SourceText, summary_request
 from live_memory.core.companion.chat import Cause, ModelRequest, UserTurn
 from live_memory.core.memory.events import QuestionAnswered
@@ -57,6 +58,15 @@ def test_the_whole_request_reads_so() -> None:
 Write at most 20 facts as JSON lines.
 """)
     assert (request.tools, request.cause, request.reply_schema) == ((), Cause.COMPACTION, None)
+
+
+def test_an_answer_that_was_cut_off_is_told_as_such() -> None:
+    """B9: half a sentence may say the opposite of the whole."""
+    cut = _asked("What is `b`?", "It is not")
+    cut = replace(cut, answer=replace(cut.answer, notice=f"{CUT_OFF} More."))
+    said = _text(summary_request([], [cut, _asked("What is `c`?", "It is 3.")], [], most_facts=20))
+    assert "=== its answer, a hint that was cut off before its end\n|It is not\n" in said
+    assert "=== its answer, a hint\n|It is 3.\n" in said
 
 
 def test_a_model_is_told_the_form_and_what_no_fact_is() -> None:
