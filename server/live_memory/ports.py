@@ -107,9 +107,9 @@ class Sandbox(Protocol):
         """
 
     async def mentions(self, texts: Sequence[str], *, among: Sequence[ListedFile]) -> Mentions:
-        """How often each of these files holds each of these lower-case texts, in any case.
+        """How often each file holds each lower-case text, in any case: a hint what to read first.
 
-        It tells what to read first and proves nothing: UTF-8 alone is known, nothing is redacted.
+        UTF-8 alone is known, and nothing is redacted.
         """
 
     async def find(self, pattern: NamePattern) -> Sequence[RelPath]:
@@ -259,10 +259,7 @@ class Spool(Protocol):
     """Keeps what hooks wrote down while the server was away."""
 
     async def take(self) -> Sequence[Missed]:
-        """Everything that was written down, oldest first; each once, but again after a crash.
-
-        Who asks has taken up all that was given before.
-        """
+        """All that was written down since, oldest first; each once, but again after a crash."""
 
 
 class Watcher(Protocol):
