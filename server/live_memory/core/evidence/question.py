@@ -53,6 +53,10 @@ _STOPWORDS = frozenset((_ENGLISH + _ASKING).split())
 _ENDINGS = (("ing", ""), ("ing", "e"), ("ed", ""), ("ed", "e"), ("ies", "y"), ("s", ""))
 _SHORTEST_WITH_ENDING = 4
 
+# Such words in capitals are stressed; others are a constant's name.
+_STRESSED = frozenset(
+    ("all", "and", "any", "both", "every", "must", "never", "not", "only", "same", "the", "why")
+)
 _GREETINGS = frozenset(
     ("bye", "hallo", "hello", "hey", "hi", "hola", "no", "ok", "okay", "please", "thanks", "yes")
 )
@@ -175,10 +179,15 @@ def asked_for_a_way(question: str) -> tuple[str, str] | None:
 
 
 def _words(text: str) -> Iterator[str]:
+    is_shouted = text.isupper()
     for word in words_of(text):
-        if not is_plain(word):
+        if not is_plain(word) or (not is_shouted and _is_constant(word)):
             yield from (token for token in tokens(word) if len(token) > 1)
     yield from joined_forms(text)
+
+
+def _is_constant(word: str) -> bool:
+    return len(word) > 2 and word.isupper() and word.lower() not in _STRESSED
 
 
 def _names_of_files(text: str) -> Iterator[str]:

@@ -247,3 +247,24 @@ def test_what_stands_between_two_quotations_is_no_name(
     question: str, names: tuple[str, ...]
 ) -> None:
     assert terms_of(question).names == names
+
+
+@pytest.mark.parametrize(
+    ("question", "telling"),
+    [
+        ("Where is OTHER set?", "other"),
+        ("What reads `x` and MAKE?", "mak"),
+        ("which module has UNDER_ in EACH", "each"),
+    ],
+)
+def test_a_word_in_capitals_is_a_constant_whatever_it_says_in_small_letters(
+    question: str, telling: str
+) -> None:
+    assert telling in dict(terms_of(question).weights)
+
+
+@pytest.mark.parametrize(
+    "question", ["Does it NOT work?", "WHERE IS THE OTHER SET?", "ONLY the port"]
+)
+def test_stressed_words_and_a_question_in_capitals_name_nothing(question: str) -> None:
+    assert not {"not", "other", "only", "where"} & dict(terms_of(question).weights).keys()
