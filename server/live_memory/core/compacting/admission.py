@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 from live_memory.core.asking.answer import CitationStatus
 from live_memory.core.compacting.reply import Proposal
-from live_memory.core.compacting.request import SourceText
-from live_memory.core.compacting.standing import Page, clipped, page_of, standing
+from live_memory.core.compacting.standing import SourceText, clipped, standing
 from live_memory.core.compacting.stating import stated, without_places
 from live_memory.core.compacting.wording import statement
 from live_memory.core.evidence.places import Place
@@ -47,12 +46,11 @@ def admitted(
     since: str | None,
 ) -> Admitted:
     """Judge each proposal by the lines of its sources; what is known already is not counted."""
-    pages = {path: page_of(source) for path, source in sources.items()}
     known = _Known(ledger, sources)
     facts: list[Fact] = []
     rejected = 0
     for proposal in proposals:
-        found = _standing(proposal, pages)
+        found = _standing(proposal, sources)
         if found is None:
             rejected += 1
             continue
@@ -73,7 +71,7 @@ def admitted(
 
 
 def _standing(
-    proposal: Proposal, pages: Mapping[RelPath, Page]
+    proposal: Proposal, pages: Mapping[RelPath, SourceText]
 ) -> tuple[str, tuple[Place, ...]] | None:
     """The text as it is kept, and the places it stands on."""
     said = statement(proposal.text)

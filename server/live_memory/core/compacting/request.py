@@ -4,32 +4,23 @@ It gets no tools, and neither the question at hand nor the last ones: a summary 
 whatever is asked next.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from importlib import resources
 
 from live_memory.core.asking.answer import CUT_OFF
+from live_memory.core.compacting.standing import SourceText
 from live_memory.core.companion.chat import Block, Cause, ModelRequest, UserTurn
 from live_memory.core.companion.rendering import numbered, one_line, quoted, render_fact
 from live_memory.core.memory.coverage import Span, merged
 from live_memory.core.memory.events import QuestionAnswered
 from live_memory.core.memory.ledger import Fact
-from live_memory.core.values import ContentHash, RelPath
+from live_memory.core.values import RelPath
 
-__all__ = ["SourceText", "summary_request"]
+__all__ = ["summary_request"]
 
 # A fact of two sentences with its place, as a JSON line; all of them must fit one reply of the
 # cheap models there are.
 _TOKENS_A_FACT, _MOST_TOKENS = 130, 8_000
-
-
-@dataclass(frozen=True, slots=True)
-class SourceText:
-    """Current redacted lines of a file, by number, and the hash of its whole bytes."""
-
-    path: RelPath
-    sha: ContentHash
-    lines: Mapping[int, str]
 
 
 def summary_request(

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from live_memory.core.compacting.reply import Proposal
-from live_memory.core.compacting.request import SourceText
-from live_memory.core.compacting.standing import Page, page_of, standing
+from live_memory.core.compacting.standing import SourceText, standing
 from live_memory.core.compacting.verbs import as_statement
 from live_memory.core.compacting.wording import statement
 from live_memory.core.evidence.docs import doc_of, first_sentence, spoken_lines
@@ -64,7 +63,7 @@ class _File:
 
     def __init__(self, source: SourceText, defined: Sequence[Definition]) -> None:
         self._path = source.path
-        self._page: Page = page_of(source)
+        self._page = source
         last = max(source.lines)
         self._lines = [source.lines.get(n, "") for n in range(1, last + 1)]
         # What is said first is kept: public before private, outer before inner.

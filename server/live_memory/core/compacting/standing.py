@@ -8,17 +8,17 @@ no place is moved to where the sentence would stand.
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from live_memory.core.checking.shown import Lines, SourceFile
 from live_memory.core.checking.stating import are_set, are_there
-from live_memory.core.compacting.request import SourceText
 from live_memory.core.compacting.stating import Stated, stated
 from live_memory.core.evidence.places import Place
 from live_memory.core.evidence.words import tokens_of_word, vocabulary, words_of
 from live_memory.core.memory.coverage import Span, merged
-from live_memory.core.values import RelPath
+from live_memory.core.values import ContentHash, RelPath
 
-__all__ = ["Page", "clipped", "page_of", "standing"]
+__all__ = ["SourceText", "clipped", "standing"]
 
 # Where the cited lines are copied to, so that several places are checked as one.
 _COPY = RelPath("copied/lines.c")
@@ -30,40 +30,46 @@ _ASSIGNED = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """The lines of a file that are shown, with the words on them."""
+@dataclass(frozen=True)  # without slots, to keep what is worked out once for all that is said of it
+class SourceText:
+    """Current redacted lines of a file, by number, and the hash of its whole bytes."""
 
     path: RelPath
+    sha: ContentHash
     lines: Mapping[int, str]
-    spans: tuple[Span, ...]
-    where: Mapping[str, tuple[int, ...]]  # the lines that a word stands on
-    constants: frozenset[str]  # names that a line gives a literal
-    vocabulary: frozenset[str]
-    text: str
+
+    @cached_property
+    def spans(self) -> tuple[Span, ...]:
+        """The runs of lines that are shown."""
+        return merged((n, n) for n in self.lines)
+
+    @cached_property
+    def where(self) -> Mapping[str, Sequence[int]]:
+        """The lines that a word stands on."""
+        found: dict[str, list[int]] = {}
+        for number, line in self.lines.items():
+            for word in set(_WORD.findall(line)):
+                found.setdefault(word, []).append(number)
+        return found
+
+    @cached_property
+    def constants(self) -> frozenset[str]:
+        """The names that a line gives a literal."""
+        lines = self.lines.values()
+        return frozenset(name for line in lines for name, _ in _ASSIGNED.findall(line))
+
+    @cached_property
+    def vocabulary(self) -> frozenset[str]:
+        """The tokens of all words on them and of its path."""
+        return frozenset(vocabulary(self.text) | vocabulary(self.path.text))
+
+    @cached_property
+    def text(self) -> str:
+        """All of them."""
+        return "\n".join(self.lines.values())
 
 
-def page_of(source: SourceText) -> Page:
-    """Look up what a source holds, once for all that is said of it."""
-    where: dict[str, list[int]] = {}
-    for number, line in source.lines.items():
-        for word in set(_WORD.findall(line)):
-            where.setdefault(word, []).append(number)
-    text = "\n".join(source.lines.values())
-    return Page(
-        path=source.path,
-        lines=source.lines,
-        spans=merged((n, n) for n in source.lines),
-        where={word: tuple(numbers) for word, numbers in where.items()},
-        constants=frozenset(
-            name for line in source.lines.values() for name, _ in _ASSIGNED.findall(line)
-        ),
-        vocabulary=frozenset(vocabulary(text) | vocabulary(source.path.text)),
-        text=text,
-    )
-
-
-def clipped(place: Place, page: Page) -> Place | None:
+def clipped(place: Place, page: SourceText) -> Place | None:
     """The part of a place that is shown, where no more is cut off than stays."""
     parts = [(max(place.start, a), min(place.end, b)) for a, b in page.spans]
     start, end = max(parts, key=lambda part: part[1] - part[0], default=(1, 0))
@@ -72,7 +78,7 @@ def clipped(place: Place, page: Page) -> Place | None:
 
 
 def standing(
-    text: str, places: Sequence[Place], pages: Mapping[RelPath, Page]
+    text: str, places: Sequence[Place], pages: Mapping[RelPath, SourceText]
 ) -> tuple[Place, ...] | None:
     """The places on which a text stands, with further lines for its names; nothing if it does not.
 
@@ -89,23 +95,27 @@ def standing(
     return whole if whole and _holds(said, whole, pages) else None
 
 
-def _is_of_these(said: Stated, cited: Sequence[Page]) -> bool:
+def _is_of_these(said: Stated, cited: Sequence[SourceText]) -> bool:
     """Whether all that is said in prose, and all that leads elsewhere, occurs in the sources."""
-    words = {word for page in cited for word in page.vocabulary}
+
+    def is_written(text: str) -> bool:
+        return any(text in page.text or text in page.path.text for page in cited)
+
+    def is_word(word: str) -> bool:
+        return word in in_paths or any(word in page.where for page in cited)
+
+    in_paths = {word for page in cited for word in _path_words(page.path)}
     proper = (part for word in said.proper for part in words_of(word))
-    if any(token not in words for part in proper for token in tokens_of_word(part)[:1]):
-        return False
-    text = "\n".join(f"{page.path}\n{page.text}" for page in cited)
-    if any(address not in text for address in said.addresses):
-        return False
-    known = {word for page in cited for word in _path_words(page.path)}.union(
-        *(page.where.keys() for page in cited)
+    tokens = (token for part in proper for token in tokens_of_word(part)[:1])
+    return (
+        all(any(token in page.vocabulary for page in cited) for token in tokens)
+        and all(map(is_written, said.addresses))
+        and all(is_written(w) or all(map(is_word, _WORD.findall(w))) for w in said.codelike)
     )
-    return all(word in text or known.issuperset(_WORD.findall(word)) for word in said.codelike)
 
 
 def _with_names(
-    said: Stated, places: Sequence[Place], cited: Sequence[Page]
+    said: Stated, places: Sequence[Place], cited: Sequence[SourceText]
 ) -> tuple[Place, ...] | None:
     """The places, and the nearest line of the same files for each name that they leave out."""
     found = [*places]
@@ -122,12 +132,12 @@ def _with_names(
     return tuple(Place(path, *span) for path, each in spans.items() for span in merged(each))
 
 
-def _is_on(name: str, page: Page, places: Sequence[Place]) -> bool:
+def _is_on(name: str, page: SourceText, places: Sequence[Place]) -> bool:
     numbers = page.where.get(name, ())
     return any(p.start <= n <= p.end for p in places if p.path == page.path for n in numbers)
 
 
-def _nearest(name: str, places: Sequence[Place], cited: Sequence[Page]) -> Place | None:
+def _nearest(name: str, places: Sequence[Place], cited: Sequence[SourceText]) -> Place | None:
     """The line with a name that is nearest to a place, rather above it than below."""
     near = [
         (n > place.start, abs(n - place.start), Place(page.path, n, n))
@@ -139,7 +149,7 @@ def _nearest(name: str, places: Sequence[Place], cited: Sequence[Page]) -> Place
     return min(near, key=lambda each: each[:2])[2] if near else None
 
 
-def _holds(said: Stated, places: Sequence[Place], pages: Mapping[RelPath, Page]) -> bool:
+def _holds(said: Stated, places: Sequence[Place], pages: Mapping[RelPath, SourceText]) -> bool:
     """Whether the lines of the places, taken together, hold what the text states."""
     lines = [pages[place.path].lines[n] for place in places for n in _numbers(place)]
     # What a path says is no more than that a name is in it, so each word is a line of its own.

@@ -14,8 +14,9 @@ from live_memory.core.asking.answer import CitationStatus
 from live_memory.core.compacting.admission import Admitted, admitted
 from live_memory.core.compacting.plan import CompactionPlan
 from live_memory.core.compacting.reply import Proposal, proposals
-from live_memory.core.compacting.request import SourceText, summary_request
+from live_memory.core.compacting.request import summary_request
 from live_memory.core.compacting.rules import facts_by_rule
+from live_memory.core.compacting.standing import SourceText
 from live_memory.core.companion.chat import ReplyStop
 from live_memory.core.errors import ModelTimedOut, ModelUnreachable
 from live_memory.core.memory.coverage import Span, merged

@@ -18,7 +18,7 @@ from live_memory.core.asking.answer import (
 )
 from live_memory.core.compacting.admission import Admitted, admitted
 from live_memory.core.compacting.reply import Proposal, proposals
-from live_memory.core.compacting.request import SourceText
+from live_memory.core.compacting.standing import SourceText
 from live_memory.core.evidence.places import Place
 from live_memory.core.memory.events import Compacted, FileChanged, QuestionAnswered
 from live_memory.core.memory.ledger import FactKind, FactOrigin, Ledger, Source

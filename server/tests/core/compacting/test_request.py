@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from live_memory.core.asking.answer import CUT_OFF, Answer, Grounding, Mode, Question
-from live_memory.core.compacting.request import SourceText, summary_request
+from live_memory.core.compacting.request import summary_request
+from live_memory.core.compacting.standing import SourceText
 from live_memory.core.companion.chat import Cause, ModelRequest, UserTurn
 from live_memory.core.memory.events import QuestionAnswered
 from live_memory.core.memory.ledger import Fact, FactId, Source

@@ -7,23 +7,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.core.compacting.request import SourceText
-from live_memory.core.compacting.standing import Page, clipped, page_of, standing
+from live_memory.core.compacting.standing import SourceText, clipped, standing
 from live_memory.core.evidence.places import Place
 from live_memory.core.values import ContentHash, RelPath
 
 A, B = RelPath("src/gateway/pool.py"), RelPath("src/b.py")
 
 
-def _page(*lines: str, path: RelPath = A) -> Page:
+def _page(*lines: str, path: RelPath = A) -> SourceText:
     return _page_at(dict(enumerate(lines, 1)), path=path)
 
 
-def _page_at(lines: Mapping[int, str], *, path: RelPath = A) -> Page:
-    return page_of(SourceText(path, ContentHash.of(b"1"), MappingProxyType(dict(lines))))
+def _page_at(lines: Mapping[int, str], *, path: RelPath = A) -> SourceText:
+    return SourceText(path, ContentHash.of(b"1"), MappingProxyType(dict(lines)))
 
 
-def _stands(text: str, page: Page, start: int, end: int) -> list[tuple[int, int]] | None:
+def _stands(text: str, page: SourceText, start: int, end: int) -> list[tuple[int, int]] | None:
     found = standing(text, [Place(page.path, start, end)], {page.path: page})
     return None if found is None else [(place.start, place.end) for place in found]
 
