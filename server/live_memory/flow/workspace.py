@@ -11,7 +11,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 
 from live_memory.core.companion.chat import ModelRequest
 from live_memory.core.companion.prompt import Held
-from live_memory.core.errors import Busy, LiveMemoryError
+from live_memory.core.errors import Busy, LiveMemoryError, StoreUnavailable
 from live_memory.core.hosts.notices import Subject
 from live_memory.core.memory.events import MemoryEvent
 from live_memory.core.memory.following import Following
@@ -34,9 +34,8 @@ __all__ = ["Carried", "LastOpening", "Workspace"]
 
 # Events that may wait for the loop; beyond it callers hear `Busy`.
 _INBOX = 1_024
-_DRAIN_S = 2.0
-_FEW_NAMES = 10
-# How often a memory that the system does not give is tried again (S46: whole again within 10 s).
+_DRAIN_S, _FEW_NAMES = 2.0, 10
+# How often a memory that the system does not give is tried again.
 _READ_AGAIN_S = 5.0
 
 
@@ -87,7 +86,6 @@ class Workspace:
         self.freshness = given.freshness(index=lambda: indexer.index)
         self.ingestor = given.ingestor(identity, indexer, self.freshness)
         self.compactor = given.compactor(identity, index=lambda: indexer.index)
-        # What no event of a host told of.
         self._hint = partial(self.ingestor.offer, events=0)
         self.watching = Watching(
             identity, watcher=given.watcher, offer=self._hint, signals=given.signals
@@ -204,7 +202,7 @@ class Workspace:
                 await self.index.aclose()
                 await self.sandbox.aclose()
                 await self._store.release(self.identity.key)
-            self._persister = None
+            self._persister, self.is_closing = None, True
 
     async def checked(self) -> None:
         """Compare everything that is known with the disk; what changed is in the window then.
@@ -247,6 +245,8 @@ class Workspace:
             clean = self._clean(subjects)
         if self._persister is not None and clean:
             await self._persister.heard(clean)
+        elif clean and self.is_closing:
+            raise StoreUnavailable("this workspace is closing")
 
     def _clean(self, subjects: Sequence[Subject]) -> list[Subject]:
         """Those that may be written down."""
