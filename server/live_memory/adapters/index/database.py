@@ -17,7 +17,7 @@ __all__ = ["Connection", "Damaged", "open_file", "open_memory", "remove"]
 
 # Raised whenever tables, tokens or units change their meaning, or redaction knows more: an older
 # file is built anew, and words of a secret that it may hold are gone.
-_VERSION = 6
+_VERSION = 7
 _SCHEMA = """
 CREATE TABLE file(
   id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, sha TEXT,

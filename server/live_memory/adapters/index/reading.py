@@ -75,7 +75,7 @@ class Holdings:
 
     def factors_of(self, asks: Asks) -> "dict[_Look, float]":
         """What was worked out for questions that ask for this, by file and what a place looks like:
-        whether it is imports, and a test; to add to.
+        whether it is a list, and a test; to add to.
         """
         if sum(map(len, self._factors.values())) > _MOST_FACTORS:
             self._factors.clear()

@@ -160,7 +160,7 @@ def _places(scored: Scored, best: Sequence[int]) -> list[tuple[int, float]]:
     factors = held.factors_of(leaning.asks)
     is_pointing = bool(leaning.paths or leaning.edited)
     for unit, look in traits.items():
-        key = held.owners[unit], look.is_imports, look.is_test
+        key = held.owners[unit], look.is_list, look.is_test
         factor = factors.get(key)
         if factor is None:
             factor = factors[key] = _factor(held, key, leaning.asks)
@@ -184,10 +184,10 @@ def _places(scored: Scored, best: Sequence[int]) -> list[tuple[int, float]]:
 
 
 def _factor(held: Holdings, key: tuple[int, bool, bool], asks: Asks) -> float:
-    file, is_imports, is_test = key
+    file, is_list, is_test = key
     path = held.files.path(file)
     return ranking.place_factor(
-        path, asks, is_imports=is_imports, is_test=is_test, is_main=held.is_main(path)
+        path, asks, is_list=is_list, is_test=is_test, is_main=held.is_main(path)
     )
 
 

@@ -87,7 +87,7 @@ _PROJECT_PRIORS: Mapping[Nature, float] = {
 }
 _GUIDE_PRIOR, _PROSE_OF_REASONS = 1.5, 0.8
 # Programs in a language that is hardly used here, and those that only stand beside.
-_ASIDE, _IMPORTS, _IN_TEST = 0.5, 0.4, 0.3
+_ASIDE, _LIST, _IN_TEST = 0.5, 0.4, 0.3
 # Files named for what can be set, where a question is on that: of 28 such questions two more are
 # answered in full with 1.3 and with 1.6.
 _SETTINGS = 1.4
@@ -183,7 +183,7 @@ def covering(score: float, *, held: float) -> float:
 
 
 def place_factor(
-    path: RelPath, asks: Asks, *, is_imports: bool, is_test: bool, is_main: bool
+    path: RelPath, asks: Asks, *, is_list: bool, is_test: bool, is_main: bool
 ) -> float:
     """How far what a place is, and what its file is, speak for or against it.
 
@@ -191,8 +191,8 @@ def place_factor(
     """
     nature = nature_of(path)
     value = _prior(path, nature, asks)
-    if is_imports:
-        value *= _IMPORTS
+    if is_list:
+        value *= _LIST
     if is_test and nature is Nature.CODE and not asks.is_on_tests:
         value *= _IN_TEST
     if nature is Nature.CODE and (not is_main or is_aside(path)):

@@ -59,7 +59,7 @@ anything anywhere apart aren available away become becomes begin begins behind c
 choose chosen codebase come comes configure configured decide decided decides declared defined
 didn doesn enforce enforced enough even everything fact far found getting going got half hand
 handle handled instead isn keep keeps kept know known later let located look looks lot matter
-mere multiple myself never next nothing notice noticed often option options others otherwise
+mere multiple myself never next none nothing notice noticed often option options others otherwise
 package parameter parameters people person pick picked possible put puts ran really repo say
 says see seen set sets setting settings several show shown someone something sometimes
 somewhere soon step still support supported supports switch switched take taken tell tells

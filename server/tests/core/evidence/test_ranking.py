@@ -32,8 +32,8 @@ from live_memory.core.values import RelPath
 
 # Units 1 to 4 of two files; unit 0 never exists.
 FOUR = Collection(owners=[0, 1, 1, 2, 2], live=4)
-PLAIN = Traits(branching=0.0, comment=0.0, is_imports=False, is_test=False)
-IMPORTS = replace(PLAIN, is_imports=True)
+PLAIN = Traits(branching=0.0, comment=0.0, is_list=False, is_test=False)
+IMPORTS = replace(PLAIN, is_list=True)
 PROGRAM, TEST, PROSE = RelPath("src/a.py"), RelPath("tests/test_a.py"), RelPath("docs/a.md")
 
 
@@ -42,10 +42,8 @@ def _leaning(question: str) -> Leaning:
 
 
 def _factor(path: RelPath, traits: Traits, leaning: Leaning, *, is_main: bool) -> float:
-    is_imports, is_test = traits.is_imports, traits.is_test
-    of_place = place_factor(
-        path, leaning.asks, is_imports=is_imports, is_test=is_test, is_main=is_main
-    )
+    is_list, is_test = traits.is_list, traits.is_test
+    of_place = place_factor(path, leaning.asks, is_list=is_list, is_test=is_test, is_main=is_main)
     return of_place * pointing(path, leaning)
 
 

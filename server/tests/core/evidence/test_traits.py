@@ -52,8 +52,39 @@ def test_the_share_of_comment_is_told() -> None:
 
 
 def test_a_list_of_imports_is_known() -> None:
-    assert _looks("import a\nimport b\n\nfrom c import d\n").is_imports
-    assert not _looks("import a\n\nx = a.b()\ny = a.c()\n").is_imports
+    assert _looks("import a\nimport b\n\nfrom c import d\n").is_list
+    assert not _looks("import a\n\nx = a.b()\ny = a.c()\n").is_list
+
+
+WORDS = "able about above after again along apply area"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "WORDS = [\n" + "".join(f'    "{word}",\n' for word in WORDS.split()) + "]\n",
+        "var words = []string{\n" + "".join(f"\t`{word}`,\n" for word in WORDS.split()) + "}\n",
+        "TABLE = (\n" + "    0x1f, 0x2a, 0.5, -3,\n" * 12 + ")\n",
+        "NAMES = (\n" + "    'a', b'b', \"c\"\n" * 9 + ")\n",
+    ],
+)
+def test_strings_and_numbers_one_after_the_other_are_a_list(text: str) -> None:
+    assert _looks(text).is_list
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "KINDS = [\n    'a',\n    'b',\n]\n",
+        "TYPES = {\n"
+        + "".join(f"    '{word}': 'text/{word}',\n" for word in WORDS.split())
+        + "}\n",
+        "def go():\n" + "".join(f"    call('{word}')\n" for word in WORDS.split()),
+        "CODES = [\n" + "".join(f"    Code({n}, 'x'),\n" for n in range(12)) + "]\n",
+    ],
+)
+def test_a_few_values_pairs_and_calls_are_no_list(text: str) -> None:
+    assert not _looks(text).is_list
 
 
 @pytest.mark.parametrize("name", ["tests.adds", "test_adds", "Cart.test_adds", "mod::tests::adds"])
