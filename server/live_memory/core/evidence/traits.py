@@ -17,6 +17,7 @@ _TEST = re.compile(r"(?:^|[.:])(?:[Tt]ests?|test_\w+)(?:[.:]|$)")
 _STRING = "|".join(rf"{mark}[^{mark}]{{0,300}}+{mark}" for mark in "\"'`")
 _VALUE = rf"(?:[bBfFrRuU]{{0,2}}+(?:{_STRING})|-?\d[\w.]{{0,40}}+)"
 _LISTED = re.compile(rf"\s*+{_VALUE}(?:\s*+,\s*+{_VALUE})*+\s*+[,;]?\s*+")
+_BEGINS_LISTED = frozenset("\"'`-0123456789")  # few lines do, and only these are looked at
 _FEWEST_LISTED = 8
 _STEPS = 15  # of four bits
 # A line in three that decides is as much as there can be; of less than four lines none decides.
@@ -49,7 +50,8 @@ def traits_of(lines: Sequence[str], first: int, last: int, owner: Definition | N
     )
     branching = min(1.0, _FULL_SHARE * branches / max(_FEWEST, len(rows)))
     comment = len(spoken) / (last - first + 1)
-    listed = sum(_LISTED.fullmatch(row) is not None for row in rows)
+    values = [row for row in rows if row.lstrip()[:1] in _BEGINS_LISTED]
+    listed = sum(_LISTED.fullmatch(row) is not None for row in values)
     listed = listed if listed >= _FEWEST_LISTED else 0
     is_list = max(listed, len(import_lines(rows, len(rows)))) > _MOSTLY * len(rows)
     is_in_test = owner is not None and _TEST.search(owner.name) is not None
