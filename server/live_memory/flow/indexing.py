@@ -23,7 +23,7 @@ from live_memory.core.reading.redaction import Redactor
 from live_memory.core.signals import IndexRefreshed
 from live_memory.core.values import RelPath, StatSignature, WorkspaceKey
 from live_memory.flow.evidence.desk import Shelf
-from live_memory.flow.turns import RightOfWay
+from live_memory.flow.turns import GivingWay, RightOfWay
 from live_memory.ports import EvidenceIndex, Sandbox, SignalSink
 
 __all__ = ["IndexState", "Indexer", "takes_long"]
@@ -33,7 +33,7 @@ __all__ = ["IndexState", "Indexer", "takes_long"]
 _BATCH, _BATCH_BYTES = 100, 1_000_000
 # What a pass takes in within a second; a question waits for no more.
 _SOON, _SOON_BYTES = 150, 1_500_000
-# Questions that come one upon the other may hold the pass up for so long before each batch.
+# Questions may hold the pass up for so long before each batch.
 _GIVE_WAY_S = 5.0
 # How often an index that is not kept is tried on disk again; it is whole again within 10 s.
 _RETRY_S = 5.0
@@ -226,21 +226,20 @@ class Indexer:
 
     async def _take_in_all(self, files: Sequence[ListedFile], index: EvidenceIndex) -> int:
         """Take in batches, some at a time; gives how many there were."""
-        is_long, count = takes_long(files), 0
+        count = 0
+        way = GivingWay(self.right_of_way, a_while_s=_GIVE_WAY_S if takes_long(files) else 0.0)
         batches = portions(files, most=_BATCH, most_bytes=_BATCH_BYTES)
         problems: list[LiveMemoryError] = []
 
         async def take() -> None:
             nonlocal count
             for batch in batches:
-                if is_long:
-                    await self.right_of_way.given(at_most_s=_GIVE_WAY_S)
+                await way.give()
                 left = [f for f in batch if self._taken.get(f.path) != f.signature]
                 try:
                     await self._take_in(left, index)
                     while await index.settle():
-                        if is_long:
-                            await self.right_of_way.given(at_most_s=_GIVE_WAY_S)
+                        await way.give()
                 except LiveMemoryError as problem:
                     problems.append(problem)
                     tasks.cancel_scope.cancel()

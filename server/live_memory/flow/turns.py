@@ -7,7 +7,7 @@ import anyio
 
 from live_memory.core.errors import Busy
 
-__all__ = ["RightOfWay", "Turns"]
+__all__ = ["GivingWay", "RightOfWay", "Turns"]
 
 
 class Turns:
@@ -65,3 +65,22 @@ class RightOfWay:
         with anyio.move_on_after(at_most_s):
             while self._holders:
                 await self._is_free.wait()
+
+
+class GivingWay:
+    """Lets others go first for `a_while_s` at a time, and in all for no longer than that and what
+    was worked meanwhile: so questions without end make the work twice as long, and no longer.
+    """
+
+    def __init__(self, right_of_way: RightOfWay, *, a_while_s: float) -> None:
+        self._right_of_way, self._a_while_s = right_of_way, a_while_s
+        self._began, self._waited_s = anyio.current_time(), 0.0
+
+    async def give(self) -> None:
+        """Wait while others go first, as far as they may still hold it up."""
+        now = anyio.current_time()
+        worked_s = now - self._began - self._waited_s
+        left_s = self._a_while_s + worked_s - self._waited_s
+        if left_s > 0:
+            await self._right_of_way.given(at_most_s=min(self._a_while_s, left_s))
+        self._waited_s += anyio.current_time() - now
