@@ -16,8 +16,8 @@ from live_memory.core.hosts.notices import Subject
 from live_memory.core.memory.events import MemoryEvent
 from live_memory.core.memory.following import Following
 from live_memory.core.memory.window import Window, apply
+from live_memory.core.saving.journal import holds_secret
 from live_memory.core.saving.snapshot import Beginning, Memory
-from live_memory.core.saving.subjects import holds_secret
 from live_memory.core.showing.head_start import Viewed, view
 from live_memory.core.signals import SnapshotQuarantined, WorkspaceOpened
 from live_memory.core.values import Instant, RelPath

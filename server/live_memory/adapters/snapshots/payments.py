@@ -13,7 +13,7 @@ from anyio import to_thread
 from live_memory.adapters.snapshots.own_files import read_file, set_aside, write_new
 from live_memory.core.companion.spend import DAY_S, Payment
 from live_memory.core.errors import SnapshotUnreadable, StoreUnavailable
-from live_memory.core.saving.fields import form_of, get, number
+from live_memory.core.saving.forms import read, written
 from live_memory.core.values import Instant
 
 __all__ = ["DiskPayments"]
@@ -82,15 +82,11 @@ class DiskPayments:
 
 
 def _line(payment: Payment) -> bytes:
-    form = {"at": payment.at, "tokens": payment.tokens, "cost_usd": payment.cost_usd}
-    return json.dumps(form).encode("ascii") + b"\n"
+    return json.dumps(written(payment)).encode("ascii") + b"\n"
 
 
 def _payment(line: bytes) -> Payment:
-    form = form_of(json.loads(line))
-    payment = Payment(
-        Instant(number(form, "at")), get(form, "tokens", int), number(form, "cost_usd")
-    )
+    payment: Payment = read(Payment, json.loads(line))
     if not (math.isfinite(payment.at) and math.isfinite(payment.cost_usd)):
         raise SnapshotUnreadable("no proper payment")
     return payment

@@ -7,19 +7,20 @@ last record is empty lines: room that is written ahead (`adapters/snapshots/jour
 import json
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import assert_never
 
-from live_memory.core.errors import Corrupt, LiveMemoryError, SnapshotUnreadable
-from live_memory.core.hosts.notices import Subject
+from live_memory.core.errors import SnapshotUnreadable
+from live_memory.core.hosts.notices import AnythingChanged, Notice, Subject
+from live_memory.core.hosts.shell import Search
 from live_memory.core.memory.events import MemoryEvent
 from live_memory.core.memory.window import apply
-from live_memory.core.saving.entries import event, event_form
-from live_memory.core.saving.fields import Form, every, form_of, get
+from live_memory.core.reading.redaction import Redactor
+from live_memory.core.saving.forms import Form, form_of, get, read, written
 from live_memory.core.saving.migrations import VERSION, version_of
 from live_memory.core.saving.snapshot import Memory
-from live_memory.core.saving.subjects import subject, subject_form
 
 __all__ = [
     "Begun",
@@ -29,6 +30,7 @@ __all__ = [
     "Record",
     "Told",
     "begun_in",
+    "holds_secret",
     "line_of",
     "records_in",
     "replayed",
@@ -63,6 +65,8 @@ class Heard:
 
 Told = Happened | Heard
 Record = Begun | Told
+_KINDS: Mapping[type[Record], str] = {Begun: "begun", Happened: "happened", Heard: "heard"}
+_RECORDS = {name: kind for kind, name in _KINDS.items()}
 
 
 class Broken(SnapshotUnreadable):
@@ -73,10 +77,33 @@ class Broken(SnapshotUnreadable):
         self.so_far = so_far
 
 
+def holds_secret(subject: Subject, redactor: Redactor) -> bool:
+    """Whether a name or an expression in it is a secret, which must not be written down."""
+    match subject:
+        case Notice():
+            words = [subject.path]
+        case Search():
+            words = [subject.path, subject.grep.regex, subject.grep.glob or ""]
+        case AnythingChanged():
+            words = []
+        case _:
+            assert_never(subject)
+    return any(_is_secret(word, redactor) for word in words)
+
+
+# Agents come back to the same files: looking at a name takes 0.1 ms.
+@lru_cache(maxsize=4_096)
+def _is_secret(word: str, redactor: Redactor) -> bool:
+    return redactor.redact(word).count > 0
+
+
 def line_of(record: Record) -> bytes:
     """A record as a line of the journal."""
     # ASCII only: a name on disk may hold what UTF-8 cannot say.
-    data = _COMPACT(_form(record)).encode("ascii")
+    form = {"kind": _KINDS[type(record)], **written(record)}
+    if isinstance(record, Begun):
+        form["version"] = VERSION
+    data = _COMPACT(form).encode("ascii")
     return b'{"crc":"%08x","size":%d,"record":%b}\n' % (zlib.crc32(data), len(data), data)
 
 
@@ -141,18 +168,6 @@ def _with(memory: Memory, record: Record) -> Memory:
             assert_never(record)
 
 
-def _form(record: Record) -> dict[str, object]:
-    match record:
-        case Begun(generation, root):
-            return {"kind": "begun", "version": VERSION, "generation": generation, "root": root}
-        case Happened(revision, happened):
-            return {"kind": "happened", "revision": revision, "event": event_form(happened)}
-        case Heard(subjects):
-            return {"kind": "heard", "subjects": [subject_form(one) for one in subjects]}
-        case _:
-            assert_never(record)
-
-
 def _record(line: bytes) -> Record:
     found = _LINE.fullmatch(line)
     if found is None:
@@ -164,20 +179,13 @@ def _record(line: bytes) -> Record:
         return _read(form_of(json.loads(data)))
     except (ValueError, RecursionError) as problem:
         raise SnapshotUnreadable("a record is no JSON") from problem
-    except Corrupt:
-        raise
-    except LiveMemoryError as problem:
-        raise SnapshotUnreadable(f"a record has a wrong value: {problem}") from problem
 
 
 def _read(form: Form) -> Record:
-    match get(form, "kind", str):
-        case "begun":
-            version_of(form)
-            return Begun(get(form, "generation", int), get(form, "root", str))
-        case "happened":
-            return Happened(get(form, "revision", int), event(form_of(form.get("event"))))
-        case "heard":
-            return Heard(every(form, "subjects", subject))
-        case kind:
-            raise SnapshotUnreadable(f"unknown kind of record {kind!r}")
+    kind = get(form, "kind", str)
+    if kind not in _RECORDS:
+        raise SnapshotUnreadable(f"unknown kind of record {kind!r}")
+    if kind == "begun":
+        version_of(form)
+    record: Record = read(_RECORDS[kind], form)
+    return record

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from live_memory.core.errors import SnapshotTooNew, SnapshotUnreadable
-from live_memory.core.saving.fields import Form, every, form_of, get
+from live_memory.core.saving.forms import Form, form_of, get
 
 __all__ = ["VERSION", "migrated", "version_of"]
 
@@ -48,8 +48,8 @@ def _from_1(form: Record) -> Record:
     window = form_of(form.get("window"))
     new: Record = {"forgotten": [], "rejected": 0, "front": [], "archive": [], "settled": {}}
     changed: Record = {
-        "facts": list(every(window, "facts", _fact_1)),
-        "entries": list(every(window, "entries", _entry_1)),
+        "facts": [_fact_1(form_of(one)) for one in get(window, "facts", list)],
+        "entries": [_entry_1(form_of(one)) for one in get(window, "entries", list)],
     }
     return {"generation": 0, "heard": [], **form, "window": {**new, **window, **changed}}
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from live_memory.core.errors import SnapshotTooNew, SnapshotUnreadable
-from live_memory.core.saving.fields import Form, form_of
+from live_memory.core.saving.forms import Form, form_of
 from live_memory.core.saving.migrations import VERSION, version_of
 
 __all__ = ["sealed", "unsealed"]

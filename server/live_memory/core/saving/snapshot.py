@@ -1,32 +1,17 @@
 """The saved form of a whole memory: plain JSON values, versioned, with hashes and no file text.
 
-Reading is strict: whatever is not exactly what `to_form` writes is refused as a whole, so that half
-a memory is never taken for all of it.
+Reading is strict: a snapshot with a wrong value is refused as a whole, so that half a memory is
+never taken for all of it.
 """
 
 import re
 from dataclasses import dataclass, field
 
-from live_memory.core.errors import LiveMemoryError, SnapshotUnreadable
+from live_memory.core.errors import SnapshotUnreadable
 from live_memory.core.hosts.notices import Subject
-from live_memory.core.memory.events import EntryNumber
-from live_memory.core.memory.ledger import FactId, Ledger
 from live_memory.core.memory.window import Window
-from live_memory.core.saving.answers import answered, answered_form
-from live_memory.core.saving.entries import entry, entry_form
-from live_memory.core.saving.facts import fact, fact_form
-from live_memory.core.saving.fields import (
-    Form,
-    every,
-    form_of,
-    get,
-    hashes,
-    hashes_form,
-    number,
-    texts,
-)
+from live_memory.core.saving.forms import form_of, get, read, written
 from live_memory.core.saving.migrations import VERSION, migrated
-from live_memory.core.saving.subjects import subject, subject_form
 
 __all__ = [
     "VERSION",
@@ -98,27 +83,12 @@ class Snapshot:
 
 def to_form(snapshot: Snapshot) -> dict[str, object]:
     """The snapshot as JSON values; file text stays out."""
-    window, beginning = snapshot.memory.window, snapshot.memory.beginning
+    form = {"version": VERSION, **written(snapshot)}
+    form |= form.pop("memory")
     # Versions before this key read what has it, and it is not there where nothing is known.
-    known = {} if beginning is None else {"id": beginning.id, "at": beginning.at}
-    return {
-        **({"beginning": known} if known else {}),
-        "version": VERSION,
-        "generation": snapshot.generation,
-        "root": snapshot.root,
-        "heard": [subject_form(one) for one in snapshot.memory.heard],
-        "window": {
-            "revision": window.revision,
-            "next_number": window.next_number,
-            "facts": [fact_form(one) for one in window.ledger.facts],
-            "forgotten": sorted(window.ledger.forgotten),
-            "rejected": window.ledger.rejected,
-            "front": [],  # only earlier versions read it
-            "entries": [entry_form(one) for one in window.entries],
-            "archive": [answered_form(one) for one in window.archive],
-            "settled": hashes_form(window.settled),
-        },
-    }
+    if snapshot.memory.beginning is None:
+        del form["beginning"]
+    return form
 
 
 def from_form(form: object) -> Snapshot:
@@ -130,17 +100,12 @@ def from_form(form: object) -> Snapshot:
     """
     record = migrated(form_of(form))
     try:
-        return Snapshot(
-            get(record, "root", str),
-            get(record, "generation", int),
-            Memory(
-                _window(form_of(record.get("window"))),
-                every(record, "heard", subject),
-                _beginning(record),
-            ),
-        )
-    except (LiveMemoryError, ValueError) as problem:
+        if "beginning" in record:
+            get(record, "beginning", dict)
+        snapshot: Snapshot = read(Snapshot, {**record, "memory": record})
+    except SnapshotUnreadable as problem:
         raise SnapshotUnreadable(f"the snapshot has a wrong value: {problem}") from problem
+    return snapshot
 
 
 def root_of(form: object) -> str:
@@ -150,25 +115,3 @@ def root_of(form: object) -> str:
         SnapshotUnreadable: it has none.
     """
     return get(form_of(form), "root", str)
-
-
-def _beginning(record: Form) -> Beginning | None:
-    if "beginning" not in record:
-        return None
-    form = form_of(record["beginning"])
-    return Beginning(get(form, "id", str), number(form, "at"))
-
-
-def _window(form: Form) -> Window:
-    return Window(
-        revision=get(form, "revision", int),
-        next_number=EntryNumber(get(form, "next_number", int)),
-        ledger=Ledger(
-            every(form, "facts", fact),
-            forgotten=frozenset(FactId(one) for one in texts(form, "forgotten")),
-            rejected=get(form, "rejected", int),
-        ),
-        entries=every(form, "entries", entry),
-        archive=every(form, "archive", answered),
-        settled=hashes(form, "settled"),
-    )

@@ -23,12 +23,12 @@ from live_memory.core.saving.journal import (
     Heard,
     Record,
     begun_in,
+    holds_secret,
     line_of,
     records_in,
     replayed,
 )
 from live_memory.core.saving.snapshot import Memory
-from live_memory.core.saving.subjects import holds_secret
 from live_memory.core.values import Instant
 from tests.support import strategies as given_a
 

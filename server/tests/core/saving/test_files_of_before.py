@@ -1,0 +1,152 @@
+"""What an earlier release wrote is read whole, and what this one writes says the same.
+
+`snapshot.v2.json` and `journal.v2.jsonl` were written by a codec that named each field by hand, and
+hold every kind of record with every field away from its default.
+"""
+
+import json
+from collections.abc import Iterator
+from functools import reduce
+from operator import getitem
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from live_memory.core.asking.answer import CitationStatus, Grounding, Mode, StopReason
+from live_memory.core.errors import SnapshotUnreadable
+from live_memory.core.hosts.events import Cut
+from live_memory.core.hosts.grep import Grep
+from live_memory.core.hosts.notices import AnythingChanged, Notice
+from live_memory.core.hosts.shell import Search
+from live_memory.core.memory.events import (
+    Compacted,
+    EntryNumber,
+    FactPinned,
+    Forgotten,
+    QuestionAnswered,
+)
+from live_memory.core.memory.ledger import FactId, FactKind, FactOrigin
+from live_memory.core.saving.forms import form_of
+from live_memory.core.saving.journal import Happened, Heard, line_of, records_in
+from live_memory.core.saving.sealing import unsealed
+from live_memory.core.saving.snapshot import Beginning, from_form, to_form
+
+HERE = Path(__file__).parent
+SNAPSHOT = (HERE / "snapshot.v2.json").read_bytes()
+JOURNAL = (HERE / "journal.v2.jsonl").read_bytes()
+HEARD = (
+    Notice(
+        "/app/a\n\ud800.py",
+        is_glob=True,
+        views=((Cut(0, 40), Cut(-5, None)), ()),
+        regions=((3, 9),),
+        is_edited=True,
+    ),
+    Search(
+        "/app",
+        Grep("RETRY_.*", ignore_case=True, glob="*.py", before=1, after=2, limit=20),
+        is_glob=True,
+    ),
+    Search("/app", Grep("x")),
+    AnythingChanged(),
+)
+
+
+@pytest.mark.promise("nothing-lost")
+def test_a_snapshot_is_read_whole_and_written_as_it_was() -> None:
+    form = unsealed(SNAPSHOT)
+    snapshot = from_form(form)
+    assert {"checksum": form["checksum"], **to_form(snapshot)} == form
+    memory, window = snapshot.memory, snapshot.memory.window
+    assert (snapshot.root, snapshot.generation, memory.heard) == ("/app", 7, HEARD)
+    assert memory.beginning == Beginning("cd" * 20, 1_700_000_000.0)
+    assert (window.revision, window.next_number, len(window.entries)) == (8, 7, 5)
+    (fact,) = window.ledger.facts
+    assert (fact.kind, fact.origin, fact.is_pinned, fact.is_stale, len(fact.sources)) == (
+        FactKind.VALUE,
+        FactOrigin.RULE,
+        True,
+        True,
+        2,
+    )
+    assert window.ledger.forgotten == {"y", "z"}
+    asked = window.entries[3].content
+    assert isinstance(asked, QuestionAnswered)
+    assert (asked.question.budget.timeout_s, asked.based_on) == (30.0, 2)
+    answer = asked.answer
+    assert (answer.mode, answer.grounding, answer.stop) == (
+        Mode.COMPANION,
+        Grounding.PARTIAL,
+        StopReason.DEADLINE,
+    )
+    assert (answer.usage.input_tokens, answer.notice) == (1200, "It took too long.")
+    assert answer.citations[0].status is CitationStatus.CORRECTED
+    assert window.archive[0].answer.cost_usd is None
+
+
+@pytest.mark.promise("nothing-lost")
+def test_a_journal_is_read_whole_and_written_as_it_was() -> None:
+    window = from_form(unsealed(SNAPSHOT)).memory.window
+    records = list(records_in(JOURNAL))
+    again = b"".join(map(line_of, records))
+    assert [_record(line) for line in again.splitlines()] == [
+        _record(line) for line in JOURNAL.splitlines()
+    ]
+    assert records[-1] == Heard(HEARD)
+    events = [record.event for record in records if isinstance(record, Happened)]
+    assert [event for event in events if isinstance(event, Compacted | FactPinned | Forgotten)] == [
+        Compacted(frozenset({EntryNumber(1), EntryNumber(2)}), window.ledger.facts, 4),
+        FactPinned(FactId("f1")),
+        Forgotten(frozenset({EntryNumber(3)}), frozenset({FactId("f1"), FactId("f2")})),
+    ]
+    assert events[:5] == [entry.content for entry in window.entries]
+
+
+def _record(line: bytes) -> object:
+    return json.loads(line)["record"]
+
+
+FIRST = unsealed(SNAPSHOT)
+# Not looked at: the seal is checked before, earlier versions alone read "front", and what has a
+# kind of its own is named by that.
+PASSED_OVER = {"checksum", "front", "kind", "version"}
+
+
+def _fields(form: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Where each field of each record stands."""
+    if isinstance(form, dict):
+        for key in form.keys() - PASSED_OVER:
+            yield (*path, key)
+            yield from _fields(form[key], (*path, key))
+    elif isinstance(form, list):
+        for at, inner in enumerate(form):
+            yield from _fields(inner, (*path, at))
+
+
+@pytest.mark.promise("no-overwrite-of-unreadable")
+@pytest.mark.parametrize("path", sorted(_fields(FIRST), key=str), ids=str)
+def test_a_field_that_is_something_else_is_named(path: tuple[str | int, ...]) -> None:
+    form: Any = json.loads(json.dumps(FIRST))
+    *outer, key = path
+    reduce(getitem, outer, form)[key] = [[None]]
+    named = key if "." not in str(key) else outer[-1]  # by file: the table is named
+    with pytest.raises(SnapshotUnreadable, match=f"no proper '{named}'"):
+        from_form(form)
+
+
+def test_a_field_that_is_missing_is_named_unless_nothing_may_be_known_there() -> None:
+    may_be_missing = {"beginning", "model", "notice", "cost_usd", "since", "names", "limit"}
+    for path in _fields(FIRST):
+        form: Any = json.loads(json.dumps(FIRST))
+        *outer, key = path
+        if key in may_be_missing or "." in str(key):
+            continue
+        del reduce(getitem, outer, form)[key]
+        with pytest.raises(SnapshotUnreadable, match=f"no proper '{key}'"):
+            from_form(form)
+
+
+def test_a_key_of_a_later_release_is_passed_over() -> None:
+    form = {**FIRST, "from_later": 1, "window": {**form_of(FIRST["window"]), "from_later": [1]}}
+    assert from_form(form) == from_form(FIRST)
