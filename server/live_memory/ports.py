@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from live_memory.core.companion.chat import Abilities, ModelReply, ModelRequest
+from live_memory.core.companion.spend import Payment
 from live_memory.core.evidence.places import Candidates, Definition, Place, Terms
 from live_memory.core.hosts.events import HostReport
 from live_memory.core.looking.spotting import Mentions
@@ -32,6 +33,7 @@ __all__ = [
     "HostDialect",
     "LanguageModel",
     "Missed",
+    "PaymentBook",
     "Sandbox",
     "SignalSink",
     "SnapshotStore",
@@ -39,6 +41,7 @@ __all__ = [
     "Watcher",
     "WorkspaceIdentity",
     "Workspaces",
+    "Worktrees",
 ]
 
 
@@ -129,6 +132,23 @@ class Sandbox(Protocol):
 
     async def aclose(self) -> None:
         """Let go of descriptors and private folders."""
+
+
+class Worktrees(Protocol):
+    """Knows the work trees of a repository."""
+
+    async def holding(self, paths: Sequence[str], *, beside: str) -> Sequence[str | None]:
+        """The real root of the other work tree of the repository at the root `beside`, or of the
+        repository in one of them, that each absolute path lies in; nothing for a path in `beside`
+        itself or anywhere else.
+
+        A work tree must point back at the repository, so that no made-up path leads to a folder.
+        """
+        ...
+
+    async def main(self, root: str) -> str | None:
+        """The real root of the main work tree of the repository that `root` is a linked one of."""
+        ...
 
 
 class EvidenceIndex(Protocol):
@@ -237,6 +257,21 @@ class SnapshotStore(Protocol):
 
     async def roots(self) -> Mapping[WorkspaceKey, str]:
         """The workspaces that have something saved, with their roots."""
+
+
+class PaymentBook(Protocol):
+    """Keeps what was paid lately, so that a restart does not begin the caps anew.
+
+    What fails raises `StoreUnavailable`.
+    """
+
+    async def load(self, *, since: Instant) -> Sequence[Payment]:
+        """What was paid since then."""
+        ...
+
+    async def add(self, payment: Payment) -> None:
+        """Write down a payment."""
+        ...
 
 
 class HostDialect(Protocol):

@@ -19,10 +19,10 @@ from live_memory.flow.jobs import Jobs
 from live_memory.flow.models.lending import Companion, ModelDesk
 from live_memory.flow.opening.open_workspaces import Open, OpenWorkspaces
 from live_memory.flow.progress import Progress
-from live_memory.flow.sharing import MainTree, Sharing
+from live_memory.flow.sharing import Sharing
 from live_memory.flow.statistics import WorkspaceStats, statistics
 from live_memory.flow.workspace import Workspace
-from live_memory.ports import SignalSink, SnapshotStore, WorkspaceIdentity, Workspaces
+from live_memory.ports import SignalSink, SnapshotStore, WorkspaceIdentity, Workspaces, Worktrees
 
 __all__ = ["Hub", "Open"]
 
@@ -44,7 +44,7 @@ class Hub:
         open_workspace: Open,
         store: SnapshotStore,
         signals: SignalSink,
-        trees: MainTree,
+        trees: Worktrees,
         companion: Companion | None = None,
         warm: WarmKeeping | None = None,
         most_open: int = _MOST_OPEN,

@@ -4,7 +4,6 @@ What a linked work tree learns is kept by the main one as well, so it outlives t
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Protocol
 
 from live_memory.core.errors import LiveMemoryError
 from live_memory.core.memory.events import Compacted
@@ -12,26 +11,19 @@ from live_memory.core.memory.ledger import Fact, Ledger
 from live_memory.core.reading.observation import FileRead
 from live_memory.core.values import WorkspaceKey
 from live_memory.flow.workspace import Workspace
+from live_memory.ports import Worktrees
 
-__all__ = ["MainTree", "Sharing"]
+__all__ = ["Sharing"]
 
 
 # Who waits for room here keeps a workspace of its own from resting.
 _ROOM_S = 1.0
 
 
-class MainTree(Protocol):
-    """Knows where a repository's work trees are."""
-
-    async def main(self, root: str) -> str | None:
-        """The real root of the main work tree of the repository that `root` is a linked one of."""
-        ...
-
-
 class Sharing:
     """Owner of what was given from one work tree to another."""
 
-    def __init__(self, trees: MainTree, *, opened: Callable[..., Awaitable[Workspace]]) -> None:
+    def __init__(self, trees: Worktrees, *, opened: Callable[..., Awaitable[Workspace]]) -> None:
         self._trees = trees
         self._opened = opened
         self._given: dict[tuple[WorkspaceKey, WorkspaceKey], Ledger] = {}

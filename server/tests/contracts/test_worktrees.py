@@ -8,7 +8,7 @@ import pytest
 
 from live_memory.adapters.sandbox.in_memory import InMemoryWorktrees
 from live_memory.adapters.sandbox.worktrees import GitWorktrees
-from live_memory.flow.ingesting.reception import Worktrees
+from live_memory.ports import Worktrees
 from tests.contracts.sandbox_worlds import git, make_repository
 
 pytestmark = [

@@ -22,12 +22,12 @@ from live_memory.core.signals import EventsSkipped
 from live_memory.core.values import ContentHash, Origin, RelPath
 from live_memory.flow.hub import Hub
 from live_memory.flow.ingesting.ingestor import Ingestor
-from live_memory.flow.ingesting.reception import Reception, Worktrees
+from live_memory.flow.ingesting.reception import Reception
 from live_memory.flow.ingesting.waiting import MOST_WAITING, Waiting
 from live_memory.flow.progress import silent
 from live_memory.flow.statistics import WorkspaceStats
 from live_memory.flow.workspace import Workspace
-from live_memory.ports import HostDialect, Missed
+from live_memory.ports import HostDialect, Missed, Worktrees
 from tests.support.memory import APP, House, a_question, app_house, identity
 from tests.support.slowness import slowness
 

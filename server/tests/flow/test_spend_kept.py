@@ -16,7 +16,8 @@ from live_memory.core.companion.chat import (
 from live_memory.core.companion.spend import DAY_S, Caps, Payment
 from live_memory.core.errors import SpendCapped, StoreUnavailable
 from live_memory.core.values import Instant
-from live_memory.flow.models.metering import PaymentBook, Purse
+from live_memory.flow.models.metering import Purse
+from live_memory.ports import PaymentBook
 from tests.support.memory import House
 
 NOW = House().now()

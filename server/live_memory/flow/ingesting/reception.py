@@ -11,9 +11,9 @@ from live_memory.core.errors import InvalidRequest, LiveMemoryError, StoreUnavai
 from live_memory.core.hosts.notices import AnythingChanged, Subject, notices_of
 from live_memory.core.hosts.paths import inside
 from live_memory.flow.ingesting.ingestor import Ingestor
-from live_memory.ports import HostDialect, Spool, WorkspaceIdentity
+from live_memory.ports import HostDialect, Spool, WorkspaceIdentity, Worktrees
 
-__all__ = ["Reception", "Worktrees"]
+__all__ = ["Reception"]
 
 Payload = Mapping[str, object]
 
@@ -47,19 +47,6 @@ class _Learner(Protocol):
 
     async def hear(self, subjects: Sequence[Subject], *, events: int) -> None:
         """Take notice; returns once it survives a crash."""
-        ...
-
-
-class Worktrees(Protocol):
-    """Tells to which work tree of a repository a path belongs."""
-
-    async def holding(self, paths: Sequence[str], *, beside: str) -> Sequence[str | None]:
-        """The real root of the other work tree of the repository at the root `beside`, or of the
-        repository in one of them, that each absolute path lies in; nothing for a path in `beside`
-        itself or anywhere else.
-
-        A work tree must point back at the repository, so that no made-up path leads to a folder.
-        """
         ...
 
 

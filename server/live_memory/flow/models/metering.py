@@ -1,9 +1,8 @@
 """What models cost: one purse a server, and a meter around the model for each piece of work."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
-from typing import Protocol
 
 import anyio
 
@@ -14,26 +13,11 @@ from live_memory.core.errors import SpendCapped, StoreUnavailable
 from live_memory.core.tokens import Calibration
 from live_memory.core.values import Instant, TokenCount
 from live_memory.flow.models.resting import Rest
-from live_memory.ports import Clock, LanguageModel
+from live_memory.ports import Clock, LanguageModel, PaymentBook
 
-__all__ = ["Meter", "PaymentBook", "Purse"]
+__all__ = ["Meter", "Purse"]
 
 _KEEP_S = 0.8
-
-
-class PaymentBook(Protocol):
-    """Keeps what was paid lately, so that a restart does not begin the caps anew.
-
-    What fails raises `StoreUnavailable`.
-    """
-
-    async def load(self, *, since: Instant) -> Sequence[Payment]:
-        """What was paid since then."""
-        ...
-
-    async def add(self, payment: Payment) -> None:
-        """Write down a payment."""
-        ...
 
 
 class Purse:
