@@ -117,6 +117,7 @@ def _line(data: bytes) -> bytes:
         b'{"kind":"happened","revision":1,"event":{"kind":"forgotten","entries":[],"facts":[1]}}',
         b'{"kind":"happened","revision":1,"event":{"kind":"note","text":"","at":1%b}}'
         % (b"0" * 400),
+        b'{"kind":"happened","revision":1,"event":{"kind":"note","text":"","at":true}}',
         b'{"kind":"happened","revision":1,"event":{"kind":"gone","path":"../x","at":1}}',
         b'{"kind":"happened","revision":1,"event":{"kind":"observed","path":"x","at":1,"sha":"x"}}',
         b"[" * 100_000,
