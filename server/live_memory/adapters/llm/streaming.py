@@ -1,7 +1,8 @@
 """A language model over HTTP: asks, listens, learns from refusals and asks again."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Protocol
 
@@ -12,7 +13,6 @@ from live_memory.adapters.llm import catalogue
 from live_memory.adapters.llm.endpoint import Credential, Lessons, Target
 from live_memory.adapters.llm.wire.complaints import Complaint, cleaned, error_of
 from live_memory.adapters.llm.wire.draft import Draft
-from live_memory.adapters.llm.wire.event_stream import EventReader, ServerEvent, StreamBroken
 from live_memory.adapters.llm.wire.lessons import learn, refuses_tools
 from live_memory.adapters.llm.wire.transport import http_client
 from live_memory.adapters.llm.wire.verdict import Said, given_up, judged
@@ -27,7 +27,7 @@ from live_memory.core.errors import (
 )
 from live_memory.ports import LanguageModel
 
-__all__ = ["Connection", "Dialect", "EventSink", "StreamingModel"]
+__all__ = ["Connection", "Dialect", "StreamingModel"]
 
 # Each lesson leaves out or changes one thing, so this many are more than any endpoint can teach.
 _MOST_LESSONS = 8
@@ -39,33 +39,42 @@ _LONGEST_NAME = 200
 class EventSink(Protocol):
     """Takes a provider's events into a draft."""
 
-    def take(self, event: ServerEvent) -> str: ...
+    def take(self, event: Mapping[str, object]) -> str:
+        """Take the next event and give what may be shown of it.
 
-    def take_body(self, body: str) -> str: ...
+        Raises:
+            Complaint: the endpoint reported an error inside the stream.
+        """
+        ...
 
 
 class Connection(Protocol):
     """A provider's SDK at one target, its own retries off."""
 
-    def open(self, payload: dict[str, object]) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
-        """Send a request and give the bytes of the reply; SDK errors become a `Complaint`."""
+    def open(
+        self, payload: Mapping[str, object]
+    ) -> AbstractAsyncContextManager[AsyncIterator[object]]:
+        """Send a request and give the JSON of each event of the reply.
+
+        Raises:
+            Complaint: the endpoint reported an error.
+            httpx2.RequestError: the connection broke, or what came is no reply.
+        """
         ...
 
     async def close(self) -> None: ...
 
 
-class Dialect(Protocol):
-    """How a provider is spoken to."""
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How a provider is spoken to.
 
-    def connect(self, target: Target, http: httpx2.AsyncClient) -> Connection:
-        """Import the SDK and make its client, in a worker thread: the import takes a second."""
-        ...
+    `connect` imports the SDK, which takes a second, and is called in a worker thread.
+    """
 
-    def payload(
-        self, request: ModelRequest, target: Target, lessons: Lessons
-    ) -> dict[str, object]: ...
-
-    def sink(self, draft: Draft) -> EventSink: ...
+    connect: Callable[[Target, httpx2.AsyncClient], Connection]
+    payload: Callable[[ModelRequest, Target, Lessons], dict[str, object]]
+    sink: Callable[[Draft], EventSink]
 
 
 class StreamingModel:
@@ -149,9 +158,9 @@ class StreamingModel:
         heard: Callable[[str], None],
     ) -> None:
         try:
-            async with connection.open(payload) as chunks:
-                await self._read(chunks, draft, heard)
-        except (httpx2.RequestError, StreamBroken) as problem:
+            async with connection.open(payload) as events:
+                await self._read(events, draft, heard)
+        except httpx2.RequestError as problem:
             self._broke(draft, ModelUnreachable(f"The connection failed: {_words(problem)}"))
         except Complaint as complaint:
             error = error_of(complaint, secrets=self._secrets)
@@ -159,26 +168,23 @@ class StreamingModel:
                 raise
 
     async def _read(
-        self, chunks: AsyncIterator[bytes], draft: Draft, heard: Callable[[str], None]
+        self, events: AsyncIterator[object], draft: Draft, heard: Callable[[str], None]
     ) -> None:
-        reader, sink = EventReader(), self._dialect.sink(draft)
-        async for chunk in chunks:
-            for event in reader.feed(chunk):
-                if shown := sink.take(event):
-                    heard(shown)
+        sink, event = self._dialect.sink(draft), None
+        async for event in events:
+            if not isinstance(event, dict):
+                raise httpx2.DecodingError("an event is no JSON object")
+            if shown := sink.take(event):
+                heard(shown)
             if draft.spoken.is_full:
                 return
             if draft.is_complete:
                 with anyio.move_on_after(_DRAIN_S):
-                    async for _ in chunks:
+                    async for _ in events:
                         pass
                 return
-        for event in reader.feed(b"\n\n"):
-            if shown := sink.take(event):
-                heard(shown)
-        body = reader.body or ""
-        if body.strip() and (shown := sink.take_body(body)):
-            heard(shown)
+        if event is not None and not draft.is_begun:
+            raise httpx2.DecodingError("the JSON that came is no reply; check 'base_url'")
 
     def _broke(self, draft: Draft, error: ModelUnavailable) -> None:
         """A reply that broke off keeps its text, and is `CUT` because nothing ended it."""

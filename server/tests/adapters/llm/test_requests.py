@@ -1,5 +1,6 @@
 """The whole request, as each provider gets it."""
 
+import pytest
 from inline_snapshot import snapshot
 
 from live_memory.core.companion.chat import (
@@ -12,7 +13,7 @@ from live_memory.core.companion.chat import (
     ToolResults,
     UserTurn,
 )
-from tests.support.asking_models import READ, chat_at, messages_at, sent
+from tests.support.asking_models import READ, Make, chat_at, messages_at, sent
 from tests.support.scripted_endpoint import ScriptedEndpoint, Text
 
 WHOLE = ModelRequest(
@@ -184,3 +185,22 @@ async def test_a_longer_talk_extends_the_request_byte_for_byte(endpoint: Scripte
         texts = [str(body["messages"]).removesuffix("]") for body in sent(channel)]
         assert texts[1].startswith(texts[0])
         assert texts[2].startswith(texts[1])
+
+
+CHAT_ORDER = (
+    "model messages stream stream_options max_tokens tools parallel_tool_calls tool_choice "
+    "response_format"
+)
+MESSAGES_ORDER = "max_tokens messages model output_config stream system tool_choice tools"
+
+
+@pytest.mark.parametrize(("make", "order"), [(chat_at, CHAT_ORDER), (messages_at, MESSAGES_ORDER)])
+async def test_the_fields_of_a_request_keep_their_order(
+    make: Make, order: str, endpoint: ScriptedEndpoint
+) -> None:
+    """What is sent is bytes, and the SDKs have an order of their own for some fields."""
+    channel = endpoint.open(Text("{}"))
+    model = make(channel)
+    await model.complete(WHOLE)
+    await model.aclose()
+    assert " ".join(sent(channel)[0]) == order

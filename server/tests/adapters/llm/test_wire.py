@@ -1,8 +1,14 @@
 """Reading streams and texts that arrive in any pieces: properties first."""
 
 import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from itertools import pairwise
 
+import anthropic
+import anyio
+import httpx2
+import openai
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,32 +17,56 @@ from live_memory.adapters.llm.catalogue import Prices, context_tokens, cost_usd
 from live_memory.adapters.llm.endpoint import Endpoints, Target
 from live_memory.adapters.llm.wire import loose
 from live_memory.adapters.llm.wire.complaints import Complaint, error_of
-from live_memory.adapters.llm.wire.event_stream import EventReader, ServerEvent
+from live_memory.adapters.llm.wire.event_stream import readable_events
 from live_memory.adapters.llm.wire.spoken import SpokenText
 from live_memory.adapters.llm.wire.text_calls import calls_in
 from live_memory.core.companion.chat import ModelUsage
 from live_memory.core.errors import ModelOverloaded, ModelRefused
 
-STREAM = "event: a\r\ndata: é😀\r\n\r\n: note\n\ndata: x\ndata: y\r\rid: 1\ndata:z\n\n".encode()
-EVENTS = [ServerEvent("a", "é😀"), ServerEvent("", "x\ny"), ServerEvent("", "z")]
+STREAM = (
+    'event: a\r\ndata: {"é": "😀"}\r\n\r\n: note\n\nid: 1\n\ndata: [\ndata: 1]\r\rid: 1\ndata:2\n\n'
+    "retry: 5\n\nodd\n\n\n\n: end"
+).encode()
+VALUES: list[object] = [{"é": "😀"}, [1], 2]
 
-pieces = st.lists(st.integers(0, len(STREAM))).map(sorted)
+
+def _readable(pieces: Sequence[bytes]) -> bytes:
+    async def given_out() -> AsyncIterator[bytes]:
+        for piece in pieces:
+            yield piece
+
+    async def read() -> bytes:
+        return b"".join([event async for event in readable_events(given_out())])
+
+    return anyio.run(read)
 
 
-@given(pieces)
+async def _values(raw: bytes) -> list[list[object]]:
+    """What each SDK reads."""
+    chat = openai.AsyncOpenAI(api_key="none")
+    stream = openai.AsyncStream[object](
+        cast_to=object, response=httpx2.Response(200, content=raw), client=chat
+    )
+    named = anthropic.AsyncStream.raw_events(httpx2.Response(200, content=raw))
+    return [[value async for value in stream], [json.loads(event.data) async for event in named]]
+
+
+@given(st.lists(st.integers(0, len(STREAM))).map(sorted))
 def test_a_stream_reads_the_same_in_any_pieces(cuts: list[int]) -> None:
-    reader = EventReader()
     edges = [0, *cuts, len(STREAM)]
-    read = [event for start, end in pairwise(edges) for event in reader.feed(STREAM[start:end])]
-    assert read == EVENTS
-    assert reader.body is None
+    raw = _readable([STREAM[start:end] for start, end in pairwise(edges)])
+    assert raw == _readable([STREAM])
+
+
+async def test_each_sdk_reads_every_event_that_has_data() -> None:
+    raw = await anyio.to_thread.run_sync(_readable, [STREAM])
+    assert await _values(raw) == [VALUES, VALUES]
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_can_be_read(data: bytes) -> None:
-    reader = EventReader()
-    for event in reader.feed(data):
-        event.data.encode()
+def test_any_bytes_become_text_or_are_refused(data: bytes) -> None:
+    with suppress(httpx2.DecodingError):
+        _readable([data]).decode()
 
 
 @given(st.text(max_size=60), st.lists(st.integers(0, 60)))

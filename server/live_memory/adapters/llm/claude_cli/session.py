@@ -4,7 +4,6 @@ The model's calls are in its streamed words before the client comes for their re
 with calls is complete like any other; the client waits at its pipe until the results are given.
 """
 
-import json
 from collections.abc import Callable, Sequence
 
 from live_memory.adapters.llm.claude_cli.failures import ended_early, failure
@@ -29,7 +28,6 @@ from live_memory.adapters.llm.claude_cli.speech import (
 from live_memory.adapters.llm.wire import loose
 from live_memory.adapters.llm.wire.complaints import Complaint, error_of
 from live_memory.adapters.llm.wire.draft import Draft
-from live_memory.adapters.llm.wire.event_stream import ServerEvent
 from live_memory.adapters.llm.wire.messages_events import MessagesEvents
 from live_memory.core.companion.chat import ReplyStop, ToolResult, ToolSpec
 
@@ -127,7 +125,7 @@ class Session:
     ) -> bool:
         """Take an event; true when the reply is complete."""
         try:
-            shown = sink.take(ServerEvent("", json.dumps(said.event)))
+            shown = sink.take(said.event)
         except Complaint as complaint:
             raise error_of(complaint) from None
         if shown:

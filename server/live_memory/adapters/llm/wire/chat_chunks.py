@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from live_memory.adapters.llm.wire import loose
 from live_memory.adapters.llm.wire.complaints import Complaint
 from live_memory.adapters.llm.wire.draft import Draft, DraftCall
-from live_memory.adapters.llm.wire.event_stream import ServerEvent, StreamBroken
 from live_memory.core.companion.chat import ReplyStop
 
 __all__ = ["ChatChunks"]
@@ -28,41 +27,15 @@ class ChatChunks:
         self._by_index: dict[int, DraftCall] = {}
         self._reasoning: list[str] = []
 
-    def take(self, event: ServerEvent) -> str:
-        """Take the next event and give what may be shown of it.
+    def take(self, event: Mapping[str, object]) -> str:
+        """Take the next event, or a reply that came whole, and give what may be shown of it.
 
         Raises:
-            Complaint: the endpoint reported an error inside the stream.
-            StreamBroken: the event is no JSON object.
+            Complaint: the endpoint stopped because it has too much to do.
         """
-        if event.data.strip() == "[DONE]":
-            self._draft.is_complete = True
-            return ""
-        chunk = loose.parse(event.data)
-        if not isinstance(chunk, dict):
-            raise StreamBroken("an event is no JSON object")
-        return self._take(chunk)
-
-    def take_body(self, body: str) -> str:
-        """Take a reply that came whole, from an endpoint that does not stream.
-
-        Raises:
-            Complaint: it is an error.
-            StreamBroken: it is no reply at all.
-        """
-        whole = loose.parse(body)
-        if not isinstance(whole, dict) or not ("choices" in whole or "error" in whole):
-            raise StreamBroken("the reply is neither an event stream nor JSON; check 'base_url'")
-        shown = self._take(whole)
-        self._draft.is_complete = True
-        return shown
-
-    def _take(self, chunk: Mapping[str, object]) -> str:
-        if chunk.get("error"):
-            raise Complaint(0, json.dumps({"error": chunk["error"]}), {})
-        self._draft.model = loose.string(chunk.get("model")) or self._draft.model
-        self._count(chunk.get("usage") or loose.mapping_in(chunk, "x_groq", "usage"))
-        choices = loose.items(chunk.get("choices"))
+        self._draft.model = loose.string(event.get("model")) or self._draft.model
+        self._count(event.get("usage") or loose.mapping_in(event, "x_groq", "usage"))
+        choices = loose.items(event.get("choices"))
         choice = loose.mapping(choices[0]) if choices else {}
         shown = self._hear(loose.mapping(choice.get("delta") or choice.get("message")))
         self._stop(loose.string(choice.get("finish_reason")))

@@ -1,91 +1,65 @@
-"""Server-sent events out of bytes that arrive in any pieces, within bounds."""
+"""A reply's bytes as an event stream that the SDKs can read, whatever the endpoint sent.
 
-import codecs
+The SDKs' readers bound nothing, stop at bytes that are no UTF-8, at events without data and at
+replies that came whole, and one of them copies an event again at each of its lines.
+"""
+
 import re
-from dataclasses import dataclass
+from collections.abc import AsyncIterable, AsyncIterator
 
-__all__ = ["EventReader", "ServerEvent", "StreamBroken"]
+import httpx2
 
-_LINE_END = re.compile(r"\r\n|\n|\r")
+__all__ = ["readable_events"]
+
+_EVENT_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+_DATA = re.compile(rb"(?:\A|[\r\n])data:[^\S\r\n]*\S")
+_IS_JSON = re.compile(rb"\s{0,64}\{")
+_IS_NO_EVENT = re.compile(rb"(?:\A|[\r\n])(?!event|data|id|retry)[^:\s]")
 # A tool call of 5 MB on one line still gets through, to be refused as a bad call.
-_LONGEST_LINE = 8 * 1024 * 1024
+_LONGEST_EVENT = 8 * 1024 * 1024
+# Each API writes an event's JSON on one line.
+_MOST_LINES = 256
 # A reply of 32,000 tokens is about 10 MB of small events.
 _LONGEST_REPLY = 32 * 1024 * 1024
-# What is kept of a reply that is no event stream at all.
-_LONGEST_BODY = 1024 * 1024
+_TOO_LONG = "the reply is longer than any answer"
 
 
-class StreamBroken(Exception):
-    """The stream cannot be read on."""
+async def readable_events(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+    """Give whole events with data, in UTF-8; a JSON object in place of a stream is one event.
+
+    Raises:
+        httpx2.DecodingError: an event or the reply is too long, or it is something else.
+    """
+    held, read, is_stream, is_odd = bytearray(), 0, False, False
+    async for chunk in chunks:
+        # An end may have come in part.
+        look_from = max(0, len(held) - 3)
+        read += len(chunk)
+        held += chunk
+        start = 0
+        if is_stream or not _IS_JSON.match(held):
+            for end in [found.end() for found in _EVENT_END.finditer(held, look_from)]:
+                event, start = bytes(held[start:end]), end
+                if _DATA.search(event):
+                    is_stream = True
+                    yield _readable(event)
+                elif not is_stream:
+                    is_odd = is_odd or _IS_NO_EVENT.search(event) is not None
+            del held[:start]
+        if read > _LONGEST_REPLY or len(held) > _LONGEST_EVENT:
+            raise httpx2.DecodingError(_TOO_LONG)
+    rest = bytes(held)
+    if not is_stream and _IS_JSON.match(rest):
+        yield _readable(b"data: " + b" ".join(rest.splitlines()))
+    elif _DATA.search(rest):
+        yield _readable(rest)
+    elif not is_stream and (is_odd or _IS_NO_EVENT.search(rest)):
+        raise httpx2.DecodingError(
+            "the reply is neither an event stream nor JSON; check 'base_url'"
+        )
 
 
-@dataclass(frozen=True, slots=True)
-class ServerEvent:
-    """One event; `name` is empty where the stream gave none."""
-
-    name: str
-    data: str
-
-
-class EventReader:
-    """Reads one reply. Bytes that are no UTF-8 become replacement characters."""
-
-    def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        # The unfinished line, in pieces: joining at each chunk would copy a long line n times.
-        self._pieces: list[str] = []
-        self._length = 0
-        self._held = ""
-        self._name = ""
-        self._data: list[str] = []
-        self._bytes = 0
-        self._body: list[str] | None = []
-
-    @property
-    def body(self) -> str | None:
-        """The reply as plain text, where it held no event."""
-        return None if self._body is None else "".join((*self._body, *self._pieces))
-
-    def feed(self, chunk: bytes) -> list[ServerEvent]:
-        """Take the next bytes and give the events that they complete.
-
-        Raises:
-            StreamBroken: a line or the whole reply is too long.
-        """
-        self._bytes += len(chunk)
-        text = self._held + self._decoder.decode(chunk)
-        # A final CR may be the first half of CRLF.
-        self._held = "\r" if text.endswith("\r") else ""
-        *ends, rest = _LINE_END.split(text.removesuffix(self._held))
-        events = [event for end in ends if (event := self._take(self._line(end)))]
-        self._pieces.append(rest)
-        self._length += len(rest)
-        if self._bytes > _LONGEST_REPLY or self._length > _LONGEST_LINE:
-            raise StreamBroken("the reply is longer than any answer")
-        return events
-
-    def _line(self, end: str) -> str:
-        line = "".join((*self._pieces, end))
-        self._pieces, self._length = [], 0
-        return line
-
-    def _take(self, line: str) -> ServerEvent | None:
-        if not line:
-            return self._flush()
-        field, _, value = line.partition(":")
-        value = value.removeprefix(" ")
-        if field == "data":
-            self._data.append(value)
-        elif field == "event":
-            self._name = value
-        elif field and self._body is not None and self._bytes <= _LONGEST_BODY:
-            self._body.append(line + "\n")
-        return None
-
-    def _flush(self) -> ServerEvent | None:
-        name, data = self._name, "\n".join(self._data)
-        self._name, self._data = "", []
-        if not data:
-            return None
-        self._body = None
-        return ServerEvent(name, data)
+def _readable(event: bytes) -> bytes:
+    if event.count(b"\n") + event.count(b"\r") > _MOST_LINES:
+        raise httpx2.DecodingError(_TOO_LONG)
+    return event.strip(b"\r\n").decode("utf-8", "replace").encode() + b"\n\n"

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from live_memory.adapters.llm.wire import loose
 from live_memory.adapters.llm.wire.complaints import Complaint
 from live_memory.adapters.llm.wire.draft import Draft, DraftCall
-from live_memory.adapters.llm.wire.event_stream import ServerEvent, StreamBroken
 from live_memory.core.companion.chat import ReplyStop
 
 __all__ = ["MessagesEvents"]
@@ -30,51 +29,34 @@ class MessagesEvents:
         self._thinking: dict[int, dict[str, str]] = {}
         self._input: dict[str, int] = {}
 
-    def take(self, event: ServerEvent) -> str:
-        """Take the next event and give what may be shown of it.
+    def take(self, event: Mapping[str, object]) -> str:
+        """Take the next event, or a reply that came whole, and give what may be shown of it.
 
         Raises:
             Complaint: the endpoint reported an error inside the stream.
-            StreamBroken: the event is no JSON object.
         """
-        value = loose.parse(event.data)
-        if not isinstance(value, dict):
-            raise StreamBroken("an event is no JSON object")
-        index = loose.count(value.get("index"))
-        match loose.string(value.get("type")) or event.name:
-            case "error":
-                raise Complaint(0, json.dumps({"error": value.get("error")}), {})
+        index, kind = loose.count(event.get("index")), loose.string(event.get("type"))
+        if kind == "error" or event.get("error"):
+            raise Complaint(0, json.dumps({"error": event.get("error")}), {})
+        match kind:
             case "message_start":
-                return self._start(loose.mapping(value.get("message")))
+                return self._start(loose.mapping(event.get("message")))
             case "content_block_start":
-                return self._open(index, loose.mapping(value.get("content_block")))
+                return self._open(index, loose.mapping(event.get("content_block")))
             case "content_block_delta":
-                return self._hear(index, loose.mapping(value.get("delta")))
+                return self._hear(index, loose.mapping(event.get("delta")))
             case "message_delta":
-                self._stop(loose.string(loose.mapping_in(value, "delta").get("stop_reason")))
-                self._count(loose.mapping(value.get("usage")))
+                self._stop(loose.string(loose.mapping_in(event, "delta").get("stop_reason")))
+                self._count(loose.mapping(event.get("usage")))
             case "message_stop":
                 self._draft.is_complete = True
+            case _ if "content" in event:
+                shown = self._start(event)
+                self._stop(loose.string(event.get("stop_reason")))
+                return shown
             case _:
                 pass
         return ""
-
-    def take_body(self, body: str) -> str:
-        """Take a reply that came whole, from an endpoint that does not stream.
-
-        Raises:
-            Complaint: it is an error.
-            StreamBroken: it is no reply at all.
-        """
-        whole = loose.mapping(loose.parse(body))
-        if whole.get("error"):
-            raise Complaint(0, body, {})
-        if "content" not in whole:
-            raise StreamBroken("the reply is neither an event stream nor JSON; check 'base_url'")
-        shown = self._start(whole)
-        self._stop(loose.string(whole.get("stop_reason")))
-        self._draft.is_complete = True
-        return shown
 
     def _start(self, message: Mapping[str, object]) -> str:
         self._draft.model = loose.string(message.get("model")) or self._draft.model

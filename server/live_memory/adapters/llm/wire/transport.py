@@ -1,6 +1,6 @@
 """The one way out to a model's endpoint: one host, one credential, no redirects, bounded bytes."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator
 from urllib.parse import urlsplit
 
 import httpx2
@@ -11,6 +11,7 @@ from live_memory.adapters.llm.endpoint import (
     HeaderStyle,
     Target,
 )
+from live_memory.adapters.llm.wire.event_stream import readable_events
 
 __all__ = ["GuardedTransport", "http_client"]
 
@@ -24,8 +25,11 @@ _KNOWN_HEADERS = {
     "host",
     "transfer-encoding",
 }
+# What is read of an answer's headers. A charset is none of it: all speak UTF-8, and among the
+# names that may stand there some decode no text.
+_READ_HEADERS = ("date", "retry-after")
 _AGENT = "live-memory"
-# An error's body; a reply has the bounds of its event stream.
+# An error's body; a reply has the bounds of `readable_events`.
 _LONGEST_ERROR = 1024 * 1024
 # What somebody else put in a credential's place, and what was got where that was refused too.
 _MOST_OTHERS = 2
@@ -90,33 +94,42 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             stream=request.stream,
             extensions=request.extensions,
         )
-        response = await self._inner.handle_async_request(sent)
-        # All speak UTF-8; among the charsets that may be named some codecs decode no text.
-        kind = response.headers.get("content-type", "")
-        response.headers["content-type"] = kind.partition(";")[0]
-        if not response.is_success and isinstance(response.stream, httpx2.AsyncByteStream):
-            response.stream = _Bounded(response.stream)
-        return response
+        answer = await self._inner.handle_async_request(sent)
+        # Some compress what was asked for as it is, and are read all the same.
+        chunks = answer.aiter_bytes()
+        return httpx2.Response(
+            answer.status_code,
+            headers=[(n, answer.headers[n]) for n in _READ_HEADERS if n in answer.headers],
+            stream=_Body(answer, (readable_events if answer.is_success else _start_of)(chunks)),
+            extensions=answer.extensions,
+        )
 
     async def aclose(self) -> None:
         """Close connections."""
         await self._inner.aclose()
 
 
-class _Bounded(httpx2.AsyncByteStream):
-    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
-        self._inner = inner
+class _Body(httpx2.AsyncByteStream):
+    """What is made of an answer's bytes; whoever left it in the middle can read on."""
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        left = _LONGEST_ERROR
-        async for chunk in self._inner:
-            yield chunk[:left]
-            left -= len(chunk)
-            if left <= 0:
-                return
+    def __init__(self, answer: httpx2.Response, chunks: AsyncIterator[bytes]) -> None:
+        self._answer = answer
+        self._chunks = chunks
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._chunks
 
     async def aclose(self) -> None:
-        await self._inner.aclose()
+        await self._answer.aclose()
+
+
+async def _start_of(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+    left = _LONGEST_ERROR
+    async for chunk in chunks:
+        yield chunk[:left]
+        left -= len(chunk)
+        if left <= 0:
+            return
 
 
 def http_client(target: Target) -> httpx2.AsyncClient:
