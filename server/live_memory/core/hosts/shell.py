@@ -23,6 +23,7 @@ _MOST = 50
 # After one of these the rest may never have run, even where the whole succeeded; or, with `set -e`,
 # where it failed.
 _LEAVES = frozenset({"exit", "exec", "return"})
+_NEVER_FAIL = frozenset({"echo", "printf", "pwd", "true", ":"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,34 +85,53 @@ def _that_ran(
 ) -> Iterator[tuple[str | None, Pipeline]]:
     """The pipelines that ran for sure, each with the folder it ran in; none but `cd` left out."""
     folders: list[str | None] = [cwd]
-    # Whether everything before in a chain of `&&` was a `cd`: one that failed leads nowhere, so
-    # what is said of the rest of its chain is about no file at all.
-    only_moves = True
-    for pipeline in found:
-        del folders[pipeline.depth + 1 :]
-        folders += folders[-1:] * (pipeline.depth + 1 - len(folders))
-        if pipeline.is_alternative:
-            only_moves = False
+    # Whether everything before in a chain of `&&` was a `cd`, or cannot fail: a `cd` that failed
+    # leads nowhere, so what is said of the rest of its chain is about no file at all.
+    is_on = True
+    # The depth of a subshell whose rest may not have run.
+    left: int | None = None
+    for n, pipeline in enumerate(found):
+        depth = pipeline.depth
+        del folders[depth + 1 :]
+        folders += folders[-1:] * (depth + 1 - len(folders))
+        is_on = (is_on or not pipeline.is_conditional) and not pipeline.is_alternative
+        left = left if left is not None and depth >= left else None
+        if left is not None:
             continue
-        only_moves |= not pipeline.is_conditional
+        ran = not pipeline.is_alternative and (
+            is_on or pipeline.ran_if_all_succeeded(found[n + 1 :])
+        )
         moved = _moved(pipeline, folders[-1])
         if moved is not None:
-            folders[-1] = moved[0]
+            folders[-1] = moved[0] if ran else None
             continue
-        if _leaves(pipeline, ending):
-            return
-        is_sure = only_moves and pipeline.depth == 0 and pipeline is not found[-1]
-        if ending is Ending.SUCCEEDED or (ending is Ending.FAILED and is_sure):
+        if _may_leave(pipeline, ending, is_sure=ran):
+            left = depth
+            continue
+        is_sure = is_on and depth == 0 and pipeline is not found[-1]
+        if (ran and ending is Ending.SUCCEEDED) or (is_sure and ending is Ending.FAILED):
             yield folders[-1], pipeline
-        only_moves = False
+        is_on = is_on and _cannot_fail(pipeline)
 
 
-def _leaves(pipeline: Pipeline, ending: Ending) -> bool:
+def _may_leave(pipeline: Pipeline, ending: Ending, *, is_sure: bool) -> bool:
     """Whether what stands behind it may not have run."""
-    name = (program_of(pipeline.commands[0]) or ("",))[0]
-    if ending is Ending.FAILED and name == "set":
+    name, arguments = program_of(pipeline.commands[0]) or ("", ())
+    if name == "set":
+        return ending is Ending.FAILED
+    if name not in _LEAVES:
+        return False
+    if is_sure or name == "exec" or ending is not Ending.SUCCEEDED or pipeline.depth:
         return True
-    return name in _LEAVES and pipeline.depth == 0 and not pipeline.is_conditional
+    # One that gives a failure was not reached, as the whole succeeded.
+    status = arguments[0].text if arguments else str(int(pipeline.is_alternative))
+    return not status.isdigit() or int(status) % 256 == 0
+
+
+def _cannot_fail(pipeline: Pipeline) -> bool:
+    (first, *more) = pipeline.commands
+    name = (program_of(first) or ("",))[0]
+    return not more and not first.writes and name in _NEVER_FAIL
 
 
 def _through(pipeline: Pipeline) -> tuple[Piece, ...]:
