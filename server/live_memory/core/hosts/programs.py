@@ -1,4 +1,4 @@
-"""Programs that show files, the lines they show, and programs that change nothing."""
+"""Programs that show files, and the lines they show."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from live_memory.core.hosts.grep import Grep, grep_of
 from live_memory.core.hosts.options import Options, as_number, parsed
 from live_memory.core.hosts.words import Command, Word, words_in
 
-__all__ = ["Piece", "changes_nothing", "program_of", "shown"]
+__all__ = ["Piece", "program_of", "shown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,26 +33,9 @@ Show = Callable[[Sequence[Word], Pieces], Pieces]
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _IN_FRONT = frozenset({"time", "command", "builtin", "!", "nice", "nohup"})
-_QUIET = words_in(
-    """
-    cat head tail sed nl awk gawk mawk less more bat batcat rg grep egrep fgrep zgrep ls find tree
-    wc sort uniq cut tr column diff cmp comm file stat du df pwd cd pushd popd echo printf true
-    false test [ [[ ]] which whereis type date basename dirname realpath readlink seq sleep jq od
-    xxd hexdump strings sha256sum sha1sum md5sum tac rev paste fold fmt ps id whoami uname hostname
-    printenv git xargs set export exit : help man fd ag ack nproc uptime free env locale
-    """
-)
-_GIT_QUIET = words_in(
-    """
-    status log show diff blame grep ls-files ls-tree rev-parse describe shortlog cat-file
-    merge-base for-each-ref rev-list name-rev whatchanged reflog
-    """
-)
-_FIND_CHANGES = ("-delete", "-exec", "-execdir", "-ok", "-okdir", "-fprint", "-fprintf", "-fls")
 _SED_PRINT = re.compile(r"(?:(\d{1,9})(?:,(\d{1,9}|\$|\+\d{1,9}))?|(\$))p")
 _SED_QUIT = re.compile(r"(\d{1,9})q")
 _AWK_ACTION = re.compile(r"\{\s*+printf?\b(?:(?!\{\s*print)[^}|>])*+\}\s*$")
-_AWK_CHANGES = re.compile(r"print(?:(?!print)[^;}>|])*+[>|]|system|getline|inplace|^-i")
 _AWK_BOUND = re.compile(r"F?NR\s*(==|>=|<=|>|<)\s*(\d{1,9})")
 # The number of a line in all files together; `FNR` is that in its own file.
 _AWK_IN_ALL = re.compile(r"(?<!F)NR")
@@ -74,39 +57,6 @@ def shown(name: str, arguments: Sequence[Word], incoming: Pieces) -> Pieces:
     """What a program shows of its operands, or of what comes in where it has none."""
     show = _SHOW.get(name)
     return show(arguments, incoming) if show else ()
-
-
-def changes_nothing(command: Command) -> bool:
-    """Whether it is known that a command leaves every file as it is."""
-    found = program_of(command)
-    if command.writes or (found is None and command.words):
-        return False
-    if found is None:
-        return True
-    name, arguments = found
-    texts = [word.text for word in arguments]
-    match name:
-        case "sed":
-            edits = any(t.startswith(("-i", "--in-place")) or _with_i(t) for t in texts)
-            return not edits and not any(re.search(r"(?:^|[;}\d/$])\s*[wWe]\b", t) for t in texts)
-        case "find" | "fd":
-            return not any(text.startswith((*_FIND_CHANGES, "-x", "-X")) for text in texts)
-        case "sort":
-            return not any(text.startswith(("-o", "--output")) for text in texts)
-        case "awk" | "gawk" | "mawk":
-            return not any(_AWK_CHANGES.search(text) for text in texts)
-        case "git":
-            verb = next((text for text in texts if not text.startswith("-")), "")
-            return verb in _GIT_QUIET and not any(t.startswith("--output") for t in texts)
-        case "xargs" | "env":
-            inner = parsed(arguments, with_value="nILPdEsa").operands
-            return not inner or changes_nothing(Command(inner))
-        case _:
-            return name in _QUIET
-
-
-def _with_i(text: str) -> bool:
-    return re.fullmatch(r"-[nErsz]+i\S*", text) is not None
 
 
 def _of_operands(operands: Sequence[Word], incoming: Pieces) -> Pieces:

@@ -7,14 +7,16 @@ Of a command that failed, only what ran for sure counts, and not its last part: 
 how the whole ended.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from live_memory.core.hosts.events import Cuts, Ending
 from live_memory.core.hosts.grep import Grep
+from live_memory.core.hosts.options import parsed
 from live_memory.core.hosts.paths import joined
-from live_memory.core.hosts.programs import Piece, changes_nothing, program_of, shown
-from live_memory.core.hosts.words import Command, Pipeline, pipelines
+from live_memory.core.hosts.programs import Piece, program_of, shown
+from live_memory.core.hosts.words import Command, Pipeline, pipelines, words_in
 
 __all__ = ["Search", "ShellReading", "View", "read_command"]
 
@@ -24,6 +26,24 @@ _MOST = 50
 # where it failed.
 _LEAVES = frozenset({"exit", "exec", "return"})
 _NEVER_FAIL = frozenset({"echo", "printf", "pwd", "true", ":"})
+
+_QUIET = words_in(
+    """
+    cat head tail sed nl awk gawk mawk less more bat batcat rg grep egrep fgrep zgrep ls find tree
+    wc sort uniq cut tr column diff cmp comm file stat du df pwd cd pushd popd echo printf true
+    false test [ [[ ]] which whereis type date basename dirname realpath readlink seq sleep jq od
+    xxd hexdump strings sha256sum sha1sum md5sum tac rev paste fold fmt ps id whoami uname hostname
+    printenv git xargs set export exit : help man fd ag ack nproc uptime free env locale
+    """
+)
+_GIT_QUIET = words_in(
+    """
+    status log show diff blame grep ls-files ls-tree rev-parse describe shortlog cat-file
+    merge-base for-each-ref rev-list name-rev whatchanged reflog
+    """
+)
+_FIND_CHANGES = ("-delete", "-exec", "-execdir", "-ok", "-okdir", "-fprint", "-fprintf", "-fls")
+_AWK_CHANGES = re.compile(r"print(?:(?!print)[^;}>|])*+[>|]|system|getline|inplace|^-i")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +85,7 @@ def read_command(
     found = pipelines(command)
     if found is None:
         return ShellReading(may_change=True)
-    may_change = not all(changes_nothing(c) for pipeline in found for c in pipeline.commands)
+    may_change = not all(_changes_nothing(c) for pipeline in found for c in pipeline.commands)
     views: list[View] = []
     searches: list[Search] = []
     for folder, pipeline in _that_ran(found, cwd, ending):
@@ -160,3 +180,36 @@ def _moved(pipeline: Pipeline, folder: str | None) -> tuple[str | None] | None:
     if name == "popd" or len(arguments) != 1 or not arguments[0].is_known or arguments[0].is_glob:
         return (None,)
     return (joined(folder, arguments[0].text),)
+
+
+def _changes_nothing(command: Command) -> bool:
+    """Whether it is known that a command leaves every file as it is."""
+    found = program_of(command)
+    if command.writes or (found is None and command.words):
+        return False
+    if found is None:
+        return True
+    name, arguments = found
+    texts = [word.text for word in arguments]
+    match name:
+        case "sed":
+            edits = any(t.startswith(("-i", "--in-place")) or _with_i(t) for t in texts)
+            return not edits and not any(re.search(r"(?:^|[;}\d/$])\s*[wWe]\b", t) for t in texts)
+        case "find" | "fd":
+            return not any(text.startswith((*_FIND_CHANGES, "-x", "-X")) for text in texts)
+        case "sort":
+            return not any(text.startswith(("-o", "--output")) for text in texts)
+        case "awk" | "gawk" | "mawk":
+            return not any(_AWK_CHANGES.search(text) for text in texts)
+        case "git":
+            verb = next((text for text in texts if not text.startswith("-")), "")
+            return verb in _GIT_QUIET and not any(t.startswith("--output") for t in texts)
+        case "xargs" | "env":
+            inner = parsed(arguments, with_value="nILPdEsa").operands
+            return not inner or _changes_nothing(Command(inner))
+        case _:
+            return name in _QUIET
+
+
+def _with_i(text: str) -> bool:
+    return re.fullmatch(r"-[nErsz]+i\S*", text) is not None

@@ -15,7 +15,8 @@ def words_in(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# A longer command, in characters or in pipelines, is a program with its text inside, not a look at a file.
+# Of a command with more characters or more pipelines nothing is told: it is a program with its text
+# inside, not a look at a file.
 _LONGEST, _MOST = 16_000, 200
 _PIECE = re.compile(
     r"(?P<blank>[ \t\r]+|\\\n)"
