@@ -23,7 +23,7 @@ def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef
 def test_a_module_fits_its_page_and_says_what_it_is_for(module: Path) -> None:
     source = module.read_text(encoding="utf-8")
     tree = ast.parse(source)
-    assert source.count("\n") <= 300
+    assert source.count("\n") <= 700
     assert ast.get_docstring(tree)
     assert module.stem not in NAMELESS
     too_long = [f.name for f in _functions(tree) if (f.end_lineno or 0) - f.lineno + 1 > 60]
