@@ -78,8 +78,10 @@ def _uncountable(pieces: Pieces) -> Pieces:
 def _joined(pieces: Pieces, cut: Cut) -> Pieces:
     """Cut what several files give one after the other, as far as that stays in one of them."""
     is_from_end = cut.start is not None and cut.start < 0
-    piece = (pieces[-1:] if is_from_end else pieces[:1] or (None,))[0]
-    if piece is None or not (piece.from_end if is_from_end else piece.from_start):
+    if not pieces:
+        return ()
+    piece = pieces[-1 if is_from_end else 0]
+    if not (piece.from_end if is_from_end else piece.from_start):
         return ()
     if piece.grep is not None:
         is_head = cut.start in (None, 0) and cut.stop is not None and cut.stop > 0
