@@ -70,7 +70,6 @@ class StopReason(StrEnum):
     ANSWERED = "answered"
     DEADLINE = "deadline"
     STEPS = "steps"
-    SPEND = "spend"
 
 
 @dataclass(frozen=True, slots=True)
