@@ -46,6 +46,7 @@ _TO_LEARN_S = 1.0
 # Most questions are answered sooner, and each line that tells how far one is costs a packet.
 _A_MOMENT_S = 0.1
 _BUSY = "other questions kept it busy until there was no time left to ask it (limit)"
+_NO_LOOK = "There was no time to look: the disk did not answer before the deadline."
 _NO_TIME = "the disk took the time that there was to ask it (timeout)"
 _HOW_TO_ASK = (
     "This asks nothing about the code yet. Ask in a sentence and name what you know, as in "
@@ -73,13 +74,10 @@ async def ask(
     if asks_nothing(question.text):
         return _nothing(_HOW_TO_ASK)
     started = anyio.current_time() if asked_at is None else asked_at
-    seen = memory.window
+    revision = memory.window.revision
     question = replace(question, text=memory.redactor.redact(question.text).text.text)
     time = TimeBudget(started, question.budget.timeout_s)
-    answer = replace(
-        _nothing("There was no time to look: the disk did not answer before the deadline."),
-        stop=StopReason.DEADLINE,
-    )
+    answer = replace(_nothing(_NO_LOOK), stop=StopReason.DEADLINE)
     with anyio.move_on_at(time.deadline + _LATE_S) as late:
         async with memory.turns.turn(give_up_at=time.wait_until) as is_our_turn:
             with memory.indexer.right_of_way.taken():
@@ -98,7 +96,6 @@ async def ask(
             elif companion is not None:
                 # What was found in half an index is no reason to give an answer again.
                 made = recipe(companion.model.abilities.model) if disk.is_whole else ""
-                kept = await kept_answer(memory, question, recipe=made, evidence=answer)
                 consultation = Consultation(
                     memory,
                     question,
@@ -109,11 +106,12 @@ async def ask(
                     deadline=time.deadline,
                     progress=progress,
                 )
+                kept = await kept_answer(memory, question, recipe=made, evidence=answer)
                 answer = kept or await consultation.answer()
     if late.cancelled_caught and companion is not None:
         answer = without_companion(answer, _NO_TIME)
     answer = replace(_redacted(answer, memory.redactor), elapsed_s=anyio.current_time() - started)
-    return await _remembered(memory, question, answer, based_on=seen.revision)
+    return await _remembered(memory, question, answer, based_on=revision)
 
 
 async def _remembered(
