@@ -69,13 +69,25 @@ def configured():
                 return None  # the server does not obey it either
             if OTHERS and state.st_mode & 0o022:
                 return None
-            for line in lines:
-                name, _, value = line.partition("=")
-                if name.strip() == "data_dir":
-                    return value.strip().split("#")[0].strip().strip("\"'")
-    except (OSError, UnicodeDecodeError):
+            return data_dir_in(lines.read())
+    except (OSError, ValueError):
         pass
     return None
+
+
+def data_dir_in(text):
+    """What a TOML file sets at its top level; a text over several lines is not looked for."""
+    import re
+
+    top = re.split(r"""(?m)^\s*\[[\w.'" \[-]+\]+\s*(?:#.*)?$""", text, maxsplit=1)[0]
+    key = r"""(?m)^[ \t]*(?:data_dir|"data_dir"|'data_dir')[ \t]*=[ \t]*"""
+    found = re.search(key + r"""(?:'([^'\n]*)'|"((?:[^"\\\n]|\\.)*)")[ \t]*(?:#.*)?$""", top)
+    if not found:
+        return None
+    if found[1] is not None:
+        return found[1]
+    long = re.sub(r"(\\\\)|\\U([0-9A-Fa-f]{8})", lambda u: u[1] or chr(int(u[2], 16)), found[2])
+    return json.loads('"%s"' % long.replace("\t", "\\t"))
 
 
 def xdg(name, fallback):

@@ -1,7 +1,9 @@
 """Everything a person can set, read once: flags > environment > config file > defaults."""
 
+import ast
 import json
 import os
+import re
 import stat
 import tomllib
 from collections.abc import Mapping
@@ -36,6 +38,11 @@ RELOADABLE = frozenset(
         "spend_cap_tokens_hour",
     }
 )  # fmt: skip
+
+# A list of globs; `[ab]*` is one glob, and so is `[]x]`.
+_JSON_LIST = re.compile(r'\s*\[\s*(?:"|\]\s*$)')
+# As `service install` wrote them once: what was hidden stays hidden.
+_OLD_LIST = re.compile(r"""\(["'].*["'],?\)$|\(\)$""")
 
 
 class Settings(BaseModel):
@@ -199,8 +206,21 @@ class Settings(BaseModel):
         """In the environment a table or a list is written as JSON, globs also as words."""
         if not isinstance(value, str):
             return value
-        is_words = info.field_name == "ignore" and not value.lstrip().startswith('["')
+        if info.field_name == "ignore" and _OLD_LIST.match(value):
+            return ast.literal_eval(value)
+        is_words = info.field_name == "ignore" and not _JSON_LIST.match(value)
         return value.split() if is_words else json.loads(value)
+
+    @field_validator("data_dir", "log_file")
+    @classmethod
+    def _at_home(cls, value: Path | None, info: ValidationInfo) -> Path | None:
+        """`~` is the home folder, and hooks find the data folder only by its whole name."""
+        if value is None:
+            return None
+        found = Path(os.path.expanduser(value))  # noqa: PTH111  (leaves an unknown user's as it is)
+        if info.field_name == "data_dir" and not found.is_absolute():
+            raise ValueError(f"'{found}' depends on the working folder: begin it with / or ~")
+        return found
 
     @field_validator("ignore")
     @classmethod

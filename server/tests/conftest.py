@@ -5,6 +5,13 @@ import os
 import shutil
 
 import pytest
+from hypothesis import settings
+
+# Few examples while one works; CI looks deeper (`--hypothesis-profile=deep`). No deadlines: how
+# long an example takes says more of the machine than of the rule.
+settings.register_profile("quick", max_examples=15, deadline=None)
+settings.register_profile("deep", max_examples=200, deadline=None)
+settings.load_profile("quick")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

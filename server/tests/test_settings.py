@@ -76,3 +76,32 @@ def test_every_setting_is_documented_and_the_page_is_the_generated_one() -> None
     """`make docs` writes it."""
     assert all(field.description for field in Settings.model_fields.values())
     assert PAGE.read_text(encoding="utf-8") == page()
+
+
+@pytest.mark.parametrize(
+    ("text", "globs"),
+    [
+        ("('*.csv', 'secrets/**')", ("*.csv", "secrets/**")),
+        ("('*.csv',)", ("*.csv",)),
+        ('("it\'s/*",)', ("it's/*",)),
+        ("()", ()),
+        ('[ "*.csv" ]', ("*.csv",)),
+        ("[]", ()),
+        ("[]x]* (a)", ("[]x]*", "(a)")),
+    ],
+)
+def test_globs_are_read_as_this_or_an_earlier_version_wrote_them(
+    text: str, globs: tuple[str, ...], tmp_path: Path
+) -> None:
+    """What was hidden stays hidden: a service keeps the environment that it was given."""
+    assert load({}, {"LIVE_MEMORY_IGNORE": text}, tmp_path / "none").settings.ignore == globs
+
+
+@pytest.mark.parametrize("name", ["data_dir", "log_file"])
+def test_a_tilde_is_the_home_folder_wherever_it_is_written(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    file = _file(tmp_path, f'{name} = "~/lm"')
+    for found in (load({}, {}, file), load({}, {f"LIVE_MEMORY_{name.upper()}": "~/lm"}, file)):
+        assert getattr(found.settings, name) == tmp_path / "lm"

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import shutil
-import sqlite3
 import stat
 import subprocess
 import sys
@@ -55,7 +54,6 @@ def of_installation(settings: Settings) -> Iterator[Check]:
     yield _python()
     yield _program("ripgrep", "rg", fix="install ripgrep; without it text search is slower")
     yield _program("git", "git", fix="install git; without it history cannot be asked about")
-    yield _full_text_search()
     yield _grammars()
     yield _watching(settings)
     yield _data_folder(settings.data_dir)
@@ -121,18 +119,6 @@ def _program(name: str, program: str, *, fix: str) -> Check:
     if found is None:
         return Check(name, Verdict.WARN, "not found", fix)
     return Check(name, Verdict.OK, found)
-
-
-def _full_text_search() -> Check:
-    database = sqlite3.connect(":memory:")
-    try:
-        database.execute("CREATE VIRTUAL TABLE t USING fts5(words)")
-    except sqlite3.OperationalError:
-        fix = "use a Python whose sqlite3 has FTS5"
-        return Check("sqlite", Verdict.FAIL, f"{sqlite3.sqlite_version} without FTS5", fix)
-    finally:
-        database.close()
-    return Check("sqlite", Verdict.OK, f"{sqlite3.sqlite_version} with FTS5")
 
 
 def _grammars() -> Check:

@@ -11,7 +11,7 @@ import click
 from pydantic import SecretStr
 
 from live_memory.cli.failure import Failure
-from live_memory.cli.options import configured, json_option, load_configuration
+from live_memory.cli.options import absolute, configured, json_option, load_configuration
 from live_memory.cli.reaching.connection import post
 from live_memory.cli.reaching.finding import find
 from live_memory.core.errors import InvalidRequest
@@ -150,7 +150,8 @@ def _parsed(assignments: Sequence[str]) -> dict[str, object]:
 
 
 def _value(key: str, text: str) -> object:
-    """The value as the file holds it."""
+    """The value as the file holds it; a folder's name as it is from where the shell is."""
+    text = absolute(text) if key == "data_dir" else text
     value: object = getattr(load({key: text}, {}, Path(os.devnull)).settings, key)
     if isinstance(value, SecretStr):
         return value.get_secret_value()

@@ -32,10 +32,11 @@ def facts() -> None:
 @configured
 def list_(configuration: Configuration, *, stale: bool, cwd: str, as_json: bool) -> None:
     """List the newest facts first."""
-    reply = get(find(configuration.settings), "/v1/facts", cwd=absolute(cwd))
-    found = [fact for fact in _forms(reply, "facts") if fact["stale"] or not stale]
+    wanted = {"stale": "1"} if stale else {}
+    reply = get(find(configuration.settings), "/v1/facts", cwd=absolute(cwd), **wanted)
+    found = _forms(reply, "facts")
     if as_json:
-        click.echo(json.dumps({**reply, "facts": found}))
+        click.echo(json.dumps(reply))
         return
     for fact in found:
         click.echo(_line(fact))
@@ -86,8 +87,7 @@ def _change(
 
 def _named(server: Server, fact_id: str, cwd: str) -> Form:
     """The one fact whose id begins so."""
-    known = _forms(get(server, "/v1/facts", cwd=cwd), "facts")
-    found = [fact for fact in known if str(fact["id"]).startswith(fact_id)]
+    found = _forms(get(server, "/v1/facts", cwd=cwd, id=fact_id), "facts")
     if len(found) == 1:
         return found[0]
     how_many = f"{len(found)} facts begin" if found else "no fact begins"

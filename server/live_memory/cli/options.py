@@ -50,6 +50,8 @@ def configured(command: Callable[Concatenate[Configuration, _P], _R]) -> Callabl
     @functools.wraps(command)
     def with_configuration(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         flags = {name: kwargs.pop(name, None) for name in _FLAGS}
+        if flags["data_dir"] is not None:
+            flags["data_dir"] = absolute(str(flags["data_dir"]))
         return command(load_configuration(flags), *args, **kwargs)
 
     return with_configuration

@@ -18,6 +18,7 @@ import anyio
 import click
 
 from live_memory import __version__
+from live_memory.cli.options import absolute
 from live_memory.cli.reaching.lock import FileLock, holder
 from live_memory.cli.running.environment import is_of_a_session, lasting, settings_in
 from live_memory.cli.running.heap import keep_together
@@ -68,8 +69,9 @@ def command(*, print_limits: bool, mode: str, **flags: object) -> None:
         return
     try:
         # A folder that is named from here stays the same from there.
-        named = load(flags, settings_in(os.environ), config_file()).settings.data_dir
-        flags["data_dir"] = named.absolute()
+        if flags["data_dir"] is not None:
+            flags["data_dir"] = absolute(str(flags["data_dir"]))
+        flags["data_dir"] = load(flags, settings_in(os.environ), config_file()).settings.data_dir
         if is_of_a_session(os.environ):
             kept = lasting(os.environ)
             os.environ.clear()

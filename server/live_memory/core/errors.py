@@ -4,7 +4,6 @@ LiveMemoryError
 ├─ Rejected          the caller can fix it
 │  ├─ InvalidRequest     a bad argument
 │  ├─ OutsideWorkspace   a name that does not lead into the workspace
-│  ├─ NotAllowed         refused whoever asks
 │  └─ Busy               full; try again after `retry_after_s`
 ├─ Unavailable       the world failed; try again, or a person must act
 │  ├─ Exhausted          no descriptors, memory or processes left: nothing was looked at
@@ -45,7 +44,6 @@ __all__ = [
     "ModelTimedOut",
     "ModelUnavailable",
     "ModelUnreachable",
-    "NotAllowed",
     "OutsideWorkspace",
     "PromptTooLong",
     "Rejected",
@@ -76,10 +74,6 @@ class InvalidRequest(Rejected):
 
 class OutsideWorkspace(Rejected):
     """A name does not lead into the workspace; the text never says whether it exists."""
-
-
-class NotAllowed(Rejected):
-    """Refused whoever asks."""
 
 
 class Busy(Rejected):

@@ -11,7 +11,14 @@ from types import MappingProxyType
 
 import anyio
 
-from live_memory.core.asking.answer import Answer, Grounding, Mode, Question, StopReason
+from live_memory.core.asking.answer import (
+    Answer,
+    Grounding,
+    Mode,
+    Question,
+    StopReason,
+    TimeBudget,
+)
 from live_memory.core.companion.prompt import recipe
 from live_memory.core.errors import Busy, Exhausted, LiveMemoryError
 from live_memory.core.evidence.question import asks_nothing
@@ -22,7 +29,7 @@ from live_memory.core.values import RelPath
 from live_memory.flow.answer_from_evidence import answer_from_evidence
 from live_memory.flow.companion.kept import kept_answer
 from live_memory.flow.companion.recalling import with_what_is_known
-from live_memory.flow.companion.reply import Consultation
+from live_memory.flow.companion.reply import Consultation, without_companion
 from live_memory.flow.evidence.desk import Desk
 from live_memory.flow.indexing import IndexState
 from live_memory.flow.looking.first_look import FirstLook, first_look
@@ -32,14 +39,15 @@ from live_memory.flow.workspace import Workspace
 
 __all__ = ["ask"]
 
-# What is kept back of the question's time: to rank and open evidence once the index may no longer
-# be waited for, and to render the reply. The index itself goes on building.
-_TO_ANSWER_S = 2.0
+# What stalls is cut off so long after the deadline; by then whoever asks has given up.
 _LATE_S = 1.0
 # What hooks announced is learned within milliseconds; a flood of it is not waited for.
 _TO_LEARN_S = 1.0
 # Most questions are answered sooner, and each line that tells how far one is costs a packet.
 _A_MOMENT_S = 0.1
+_BUSY = "other questions kept it busy until there was no time left to ask it (limit)"
+_NO_LOOK = "There was no time to look: the disk did not answer before the deadline."
+_NO_TIME = "the disk took the time that there was to ask it (timeout)"
 _HOW_TO_ASK = (
     "This asks nothing about the code yet. Ask in a sentence and name what you know, as in "
     "`where is the port configured?`, `who calls save?` or `how is this project tested?`."
@@ -66,18 +74,15 @@ async def ask(
     if asks_nothing(question.text):
         return _nothing(_HOW_TO_ASK)
     started = anyio.current_time() if asked_at is None else asked_at
-    seen = memory.window
+    revision = memory.window.revision
     question = replace(question, text=memory.redactor.redact(question.text).text.text)
-    deadline = started + question.budget.timeout_s
-    answer = replace(
-        _nothing("There was no time to look: the disk did not answer before the deadline."),
-        stop=StopReason.DEADLINE,
-    )
-    with anyio.move_on_at(deadline + _LATE_S):
-        async with memory.turns.turn(give_up_at=deadline - _TO_ANSWER_S) as is_our_turn:
+    time = TimeBudget(started, question.budget.timeout_s)
+    answer = replace(_nothing(_NO_LOOK), stop=StopReason.DEADLINE)
+    with anyio.move_on_at(time.deadline + _LATE_S) as late:
+        async with memory.turns.turn(give_up_at=time.wait_until) as is_our_turn:
             with memory.indexer.right_of_way.taken():
                 disk = await _bring_up_to_date(
-                    memory, question, give_up_at=deadline - _TO_ANSWER_S, progress=progress
+                    memory, question, give_up_at=time.look_until, progress=progress
                 )
                 # A model's kept answers stand while the same is found, whatever was edited beside.
                 edited = None if companion else edited_lately(memory.window, question.asked_at)
@@ -85,11 +90,12 @@ async def ask(
                 answer = await _from_evidence(memory, question, desk, edited or frozenset())
             if disk.notice is not None and not answer.citations:
                 answer = _nothing("Nothing was found in the part of this workspace that is known.")
-            answer = replace(answer, notice=disk.notice)
-            if companion is not None and is_our_turn:
+            answer = answer.with_notice(disk.notice)
+            if companion is not None and not is_our_turn:
+                answer = without_companion(answer, _BUSY)
+            elif companion is not None:
                 # What was found in half an index is no reason to give an answer again.
                 made = recipe(companion.model.abilities.model) if disk.is_whole else ""
-                kept = await kept_answer(memory, question, recipe=made, evidence=answer)
                 consultation = Consultation(
                     memory,
                     question,
@@ -97,12 +103,15 @@ async def ask(
                     desk=desk,
                     evidence=answer,
                     recipe=made,
-                    deadline=deadline,
+                    deadline=time.deadline,
                     progress=progress,
                 )
+                kept = await kept_answer(memory, question, recipe=made, evidence=answer)
                 answer = kept or await consultation.answer()
+    if late.cancelled_caught and companion is not None:
+        answer = without_companion(answer, _NO_TIME)
     answer = replace(_redacted(answer, memory.redactor), elapsed_s=anyio.current_time() - started)
-    return await _remembered(memory, question, answer, based_on=seen.revision)
+    return await _remembered(memory, question, answer, based_on=revision)
 
 
 async def _remembered(
@@ -112,7 +121,7 @@ async def _remembered(
         kept = replace(answer, why=MappingProxyType({}))
         await memory.record(QuestionAnswered(question, kept, based_on=based_on))
     except Busy:
-        return replace(answer, notice="This answer could not be kept in memory.")
+        return answer.with_notice("This answer could not be kept in memory.")
     return answer
 
 
@@ -177,6 +186,8 @@ def _left_out(
     problem = problem or state.problem
     if problem:
         return f"The workspace could not be read again: {problem}"
+    if is_late and not state.waiting:
+        return "There was no time to compare the files again: what changed since may be missing."
     if is_late:
         known = state.files - state.waiting
         return f"The first look is not done: {known} of {state.files} files are known."

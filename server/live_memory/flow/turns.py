@@ -27,19 +27,29 @@ class Turns:
         """
         if self.waiting >= self._queue and self._room.value == 0:
             raise Busy(f"{self.waiting} questions wait for this workspace", retry_after_s=5.0)
-        self.waiting += 1
-        try:
-            with anyio.move_on_at(give_up_at) as waiting:
-                await self._room.acquire()
-        finally:
-            self.waiting -= 1
-        if waiting.cancelled_caught:
+        if not await self._is_given(give_up_at):
             yield False
             return
         try:
             yield True
         finally:
             self._room.release()
+
+    async def _is_given(self, give_up_at: float) -> bool:
+        """Whether there is a turn until then; one that is free is taken however late it is."""
+        try:
+            self._room.acquire_nowait()
+        except anyio.WouldBlock:
+            pass
+        else:
+            return True
+        self.waiting += 1
+        try:
+            with anyio.move_on_at(give_up_at) as waiting:
+                await self._room.acquire()
+        finally:
+            self.waiting -= 1
+        return not waiting.cancelled_caught
 
 
 class RightOfWay:

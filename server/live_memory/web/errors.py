@@ -9,7 +9,6 @@ from live_memory.core.errors import (
     Busy,
     Corrupt,
     LiveMemoryError,
-    NotAllowed,
     Rejected,
     StoreUnavailable,
     Unavailable,
@@ -26,7 +25,6 @@ class ErrorClass(StrEnum):
     LIMIT = "limit"
     PROVIDER = "provider"
     TIMEOUT = "timeout"
-    CANCELLED = "cancelled"
     INVALID = "invalid"
 
 
@@ -63,8 +61,6 @@ def problem_of(error: LiveMemoryError) -> Problem:
     match error:
         case Busy():
             return Problem(429, ErrorClass.LIMIT, said, error.retry_after_s)
-        case NotAllowed():
-            return Problem(403, ErrorClass.INVALID, said)
         case Rejected():
             return Problem(400, ErrorClass.INVALID, said)
         case StoreUnavailable() | Corrupt() | Unavailable():

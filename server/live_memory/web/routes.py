@@ -3,6 +3,7 @@
 import functools
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from itertools import islice
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -130,10 +131,15 @@ class Routes:
         return _json({"workspace": workspace_form(workspace), "entries": forms})
 
     async def facts(self, request: Request) -> ASGIApp:
-        """The ledger's newest facts first, each compared with the disk a moment ago."""
-        cwd = await workspace_of(request.query_params, request)
-        workspace, ledger = await self._hub.ledger(cwd)
-        newest = ledger.facts[: -MOST_FACTS - 1 : -1]
+        """The ledger's newest facts first, each compared with the disk a moment ago.
+
+        With `id` those whose id begins so, and with `stale=1` those whose source changed: of all.
+        """
+        query = request.query_params
+        workspace, ledger = await self._hub.ledger(await workspace_of(query, request))
+        start, is_any = query.get("id", ""), query.get("stale") != "1"
+        facts = (f for f in reversed(ledger.facts) if f.id.startswith(start))
+        newest = islice((f for f in facts if is_any or f.is_stale), MOST_FACTS)
         return _json(
             {
                 "workspace": workspace_form(workspace),

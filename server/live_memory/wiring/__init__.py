@@ -41,7 +41,7 @@ def open_log(settings: Settings) -> "Lines":
         return sys.stderr
     from live_memory.adapters.telemetry.file import LogFile  # noqa: PLC0415  (only where it is set)
 
-    return LogFile(settings.data_dir / settings.log_file.expanduser())
+    return LogFile(settings.data_dir / settings.log_file)
 
 
 def build_app(

@@ -3,10 +3,13 @@
 import os
 import re
 import signal
+import sqlite3
 from pathlib import Path
 
 import pytest
 
+from live_memory.cli.checks import Verdict, of_installation
+from live_memory.settings import Settings
 from tests.cli.shell import Shell
 
 # Without the host: what it says depends on the machine.
@@ -25,6 +28,20 @@ def test_all_is_well_where_the_server_runs(running: Shell) -> None:
     assert done.code == 0, done
     assert "fail" not in {line.split()[0] for line in done.out.splitlines()}
     assert f"http://127.0.0.1:{running.port} (pid " in done.out
+
+
+def test_a_database_without_full_text_search_is_no_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing uses it, so nothing asks for it: some systems build SQLite without."""
+
+    def refuse(*_: object, **__: object) -> sqlite3.Connection:
+        raise sqlite3.OperationalError("no such module: fts5")
+
+    monkeypatch.setattr(sqlite3, "connect", refuse)
+    found = {check.name: check.verdict for check in of_installation(Settings(data_dir=tmp_path))}
+    assert Verdict.FAIL not in {found[name] for name in found if name != "data folder"}
+    assert "sqlite" not in found
 
 
 def test_a_server_that_does_not_run_is_no_failure_and_has_its_fix(shell: Shell) -> None:

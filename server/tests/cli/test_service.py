@@ -15,6 +15,7 @@ import pytest
 from live_memory.cli.failure import Failure
 from live_memory.cli.service.supervisors import Launchd, supervisor
 from live_memory.cli.service.units import Service, environment_file, launchd_agent, systemd_unit
+from live_memory.settings import Settings, load
 from live_memory.web.identity import published
 from tests.cli.shell import Shell, open_shell
 
@@ -108,6 +109,37 @@ def test_keys_of_this_shell_are_not_written_down(shell: Shell) -> None:
     text = (shell.data_dir / "service.env").read_text()
     assert "sk-secret" not in text
     assert 'LIVE_MEMORY_MODEL="small"' in text
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("ignore", "*.csv secrets/**"),
+        ("ignore", '["a b/*", "it\'s \\"mine\\".py"]'),
+        ("ignore", "[ab]*.py"),
+        ("ignore", " [ ]"),
+        ("openai_extra_body", '{"a": {"b": [1, null, "50% $HOME"]}}'),
+        ("log_file", "my server.log"),
+        ("watch", "no"),
+        ("price_input", "0.25"),
+        ("provider", "none"),
+    ],
+)
+def test_what_is_set_in_this_shell_is_set_the_same_in_the_service(
+    shell: Shell, name: str, given: str
+) -> None:
+    nothing = shell.folder / "none.toml"
+    variable = f"LIVE_MEMORY_{name.upper()}"
+    _service(shell, "install", **{variable: given})
+
+    # systemd's quoting is that of a POSIX shell here: double quotes, and a backslash before them.
+    lines = (shell.data_dir / "service.env").read_text().splitlines()
+    (line,) = [line for line in lines if line.startswith(f"{variable}=")]
+    (written,) = shlex.split(line.partition("=")[2])
+    here, there = load({}, {variable: given}, nothing), load({}, {variable: written}, nothing)
+    same, default = getattr(here.settings, name), Settings.model_fields[name].default
+    assert getattr(there.settings, name) == same
+    assert same != default or given.strip() == "[ ]"
 
 
 def test_where_no_systemd_runs_it_says_so_and_changes_nothing(shell: Shell) -> None:

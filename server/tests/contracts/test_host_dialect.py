@@ -20,7 +20,6 @@ from live_memory.core.hosts.events import (
     HostEvent,
     SessionBegan,
     SessionEnded,
-    Touch,
 )
 from live_memory.core.hosts.notices import notices_of
 from live_memory.ports import HostDialect
@@ -41,9 +40,9 @@ SAYS: Mapping[str, Mapping[str, tuple[HostEvent, ...]]] = {
         "PostToolUse-NotebookEdit": (FileEdited(f"{_APP}/nb.ipynb"),),
         "PostToolUse-Bash": (CommandRan("sed -n '2,4p' a.py", _APP),),
         "PostToolUseFailure-Bash": (CommandRan("cat missing.py", _APP, ending=Ending.FAILED),),
-        "FileChanged-add": (FileTouched(f"{_APP}/b.py", Touch.ADDED),),
-        "FileChanged-change": (FileTouched(f"{_APP}/a.py", Touch.CHANGED),),
-        "FileChanged-unlink": (FileTouched(f"{_APP}/c.py", Touch.REMOVED),),
+        "FileChanged-add": (FileTouched(f"{_APP}/b.py"),),
+        "FileChanged-change": (FileTouched(f"{_APP}/a.py"),),
+        "FileChanged-unlink": (FileTouched(f"{_APP}/c.py"),),
         "SessionStart": (SessionBegan(_SESSION),),
         "SessionEnd": (SessionEnded(_SESSION),),
         # Said twice, or by tools that show no file: nothing is taken from these.

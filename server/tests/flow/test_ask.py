@@ -65,10 +65,10 @@ class SlowSandbox(InMemorySandbox):
 
     def __init__(self, *, list_s: float = 0, read_s: float = 0, files: int = 1_000) -> None:
         super().__init__({f"f{n:04}.py": b"RETRY_LIMIT = 1\n" for n in range(files)})
-        self._list_s, self._read_s = list_s, read_s
+        self.list_s, self._read_s = list_s, read_s
 
     async def list(self) -> Listing:
-        await anyio.sleep(self._list_s)
+        await anyio.sleep(self.list_s)
         return await super().list()
 
     async def read(self, names: Sequence[str], *, max_bytes: int) -> Sequence[FileRead | Skipped]:

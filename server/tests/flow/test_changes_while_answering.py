@@ -14,7 +14,6 @@ from live_memory.adapters.llm.scripted import Calls, Says, Scripted
 from live_memory.adapters.sandbox.in_memory import InMemoryWorktrees
 from live_memory.core.asking.answer import Answer, CitationStatus
 from live_memory.core.companion.chat import ModelReply, ModelRequest
-from live_memory.core.memory.coverage import in_view
 from live_memory.core.values import ContentHash, RelPath
 from live_memory.flow.hub import Hub
 from live_memory.flow.ingesting.reception import Reception
@@ -22,6 +21,7 @@ from live_memory.flow.progress import silent
 from live_memory.flow.workspace import Workspace
 from tests.contracts.sandbox_worlds import git, make_repository, opened_on_disk
 from tests.support.memory import House, a_question
+from tests.support.shown_lines import in_view
 
 pytestmark = [pytest.mark.real("git"), pytest.mark.promise("never-falsely-fresh")]
 

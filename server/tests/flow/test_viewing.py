@@ -3,11 +3,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.core.memory.coverage import in_view
 from live_memory.core.memory.events import EntryNumber, FileChanged, Forgotten, MemoryEvent
 from live_memory.core.memory.window import Window, apply
 from live_memory.core.values import ContentHash, Instant, RelPath
 from live_memory.flow.ingesting.viewing import View
+from tests.support.shown_lines import in_view
 from tests.support.strategies import events
 
 

@@ -25,7 +25,7 @@ from live_memory.core.evidence.question import (
 )
 from live_memory.core.evidence.traits import traits_of
 from live_memory.core.evidence.units import cut, weigh
-from live_memory.core.evidence.uses import called_on, names_on, names_used
+from live_memory.core.evidence.uses import called_on, names_used
 from live_memory.core.hosts.shell import read_command
 from live_memory.core.reading.admission import observe
 from live_memory.core.reading.observation import FileRead
@@ -121,7 +121,6 @@ def _file(text: str) -> None:
     observe(read)
     lines = lines_of(text)
     _drain(names_used(lines))
-    _drain(names_on(lines))
     for line in lines:
         _drain(called_on(line))
     first_sentence(text)

@@ -16,6 +16,7 @@ from live_memory.adapters.snapshots.in_memory import InMemory
 from live_memory.core.asking.answer import Answer, Grounding, Mode, Question
 from live_memory.core.errors import InvalidRequest, LiveMemoryError
 from live_memory.core.memory.events import QuestionAnswered
+from live_memory.core.memory.ledger import Ledger
 from live_memory.core.signals import Signal
 from live_memory.core.values import Instant, WorkspaceKey
 from live_memory.flow.hub import Hub
@@ -95,6 +96,7 @@ class ScriptedHub(Hub):
         self.let_go = anyio.Event()
         self.was_cancelled = anyio.Event()
         self.troubles: tuple[str, ...] = ()
+        self.learned = Ledger()
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -122,6 +124,9 @@ class ScriptedHub(Hub):
 
     async def answers(self, cwd: str) -> tuple[WorkspaceIdentity, Sequence[QuestionAnswered]]:
         return WORKSPACE, [QuestionAnswered(asked, ANSWER, 0) for asked in self.asked]
+
+    async def ledger(self, cwd: str) -> tuple[WorkspaceIdentity, Ledger]:
+        return WORKSPACE, self.learned
 
     async def stats(self, cwd: str) -> WorkspaceStats:
         if self.stats_wait:

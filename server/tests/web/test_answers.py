@@ -22,7 +22,6 @@ from live_memory.core.errors import (
     Busy,
     InvalidRequest,
     LiveMemoryError,
-    NotAllowed,
     OutsideWorkspace,
     SnapshotTooNew,
     SnapshotUnreadable,
@@ -126,7 +125,6 @@ async def test_why_files_ranked_is_told_to_who_asks_for_it() -> None:
 FAILURES: list[tuple[LiveMemoryError, int, str]] = [
     (InvalidRequest("no"), 400, "invalid"),
     (OutsideWorkspace("no"), 400, "invalid"),
-    (NotAllowed("no"), 403, "invalid"),
     (Busy("no", retry_after_s=2.4), 429, "limit"),
     (Unavailable("no"), 503, "provider"),
     (StoreUnavailable("no"), 503, "provider"),

@@ -18,7 +18,6 @@ from live_memory.core.hosts.events import (
     HostReport,
     SessionBegan,
     SessionEnded,
-    Touch,
 )
 from live_memory.core.hosts.paths import as_absolute
 
@@ -26,7 +25,7 @@ __all__ = ["ClaudeCode"]
 
 Fields = Mapping[str, object]
 
-_TOUCHES = {"add": Touch.ADDED, "change": Touch.CHANGED, "unlink": Touch.REMOVED}
+_TOUCHES = frozenset({"add", "change", "unlink"})
 # The tools whose doings we can tell.
 _TOOLS = frozenset({"Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "Bash"})
 # A hunk of an edit: more of them are a rewrite.
@@ -57,9 +56,9 @@ def _events(payload: Fields) -> Iterator[HostEvent]:
             # It may have shown and changed files before; other tools that fail did nothing.
             yield from _tool_events(payload)
         case "FileChanged":
-            kind, path = _TOUCHES.get(_text(payload, "event") or ""), _path(payload, "file_path")
-            if kind and path:
-                yield FileTouched(path, kind)
+            path = _path(payload, "file_path")
+            if path and _text(payload, "event") in _TOUCHES:
+                yield FileTouched(path)
         case "SessionStart":
             yield SessionBegan(session)
         case "SessionEnd":
@@ -101,7 +100,7 @@ def _of_other_tool(payload: Fields, given: Fields) -> Iterator[HostEvent]:
     paths = (_path(given, name) for name in ("file_path", "notebook_path", "path"))
     named = next(filter(None, paths), None)
     if named and payload.get("tool_name") not in ("Grep", "Glob"):
-        yield FileTouched(named, Touch.CHANGED)
+        yield FileTouched(named)
 
 
 def _ending(payload: Fields, response: Fields) -> Ending:

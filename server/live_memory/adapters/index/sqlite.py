@@ -13,6 +13,7 @@ from live_memory.adapters.index import asking, runs
 from live_memory.adapters.index.database import (
     Connection,
     Damaged,
+    open_again,
     open_file,
     open_memory,
     remove,
@@ -250,4 +251,4 @@ def _open_twice(file: Path) -> tuple[Connection, Connection]:
     except Damaged:
         remove(file)
         writer = open_file(file)
-    return open_file(file), writer
+    return open_again(file), writer

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 from live_memory.core.companion.chat import ModelUsage
 
-__all__ = ["AS_OF", "Prices", "context_tokens", "cost_usd"]
+__all__ = ["Prices", "context_tokens", "cost_usd"]
 
 # From the tables of genai-prices 0.2.3; an endpoint's own word wins over them.
-AS_OF = "2026-11"
 _CONTEXT: tuple[tuple[re.Pattern[str], int], ...] = tuple(
     (re.compile(pattern), tokens)
     for pattern, tokens in (

@@ -18,7 +18,7 @@ from live_memory.cli.running.mode import Mode
 from live_memory.cli.service.supervisors import supervisor
 from live_memory.cli.service.units import Service, environment_file
 from live_memory.core.errors import InvalidRequest
-from live_memory.settings import Configuration, Settings, config_file
+from live_memory.settings import PREFIX, Configuration, Settings, config_file
 from live_memory.web.token import ensure_data_dir
 
 __all__ = ["service"]
@@ -150,8 +150,8 @@ def _environment(configuration: Configuration, environ: Mapping[str, str]) -> di
     for name, source in configuration.sources.items():
         value = getattr(configuration.settings, name)
         if source in ("environment", "flag") and name not in ("api_key", "data_dir"):
-            found[f"LIVE_MEMORY_{name.upper()}"] = (
-                json.dumps(value) if isinstance(value, dict) else str(value)
+            found[PREFIX + name.upper()] = (
+                json.dumps(value) if isinstance(value, dict | tuple) else str(value)
             )
     return found
 

@@ -1,9 +1,10 @@
 """A question, its budget, and the answer with its sources."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
+from typing import Self
 
 from live_memory.core.errors import InvalidRequest
 from live_memory.core.reading.text import clean
@@ -19,6 +20,7 @@ __all__ = [
     "Mode",
     "Question",
     "StopReason",
+    "TimeBudget",
     "Usage",
     "Why",
 ]
@@ -26,6 +28,13 @@ __all__ = [
 # A question longer than this is a pasted file; the tools' own limits stop at about the same size.
 _LONGEST_QUESTION = 20_000
 
+
+# Seconds kept back to rank and open evidence once the index may no longer be waited for, and to
+# render the reply. The index itself goes on building.
+_TO_ANSWER_S = 2.0
+# Share of the time, and seconds at most, that are kept back to look at what changed on the disk: a
+# question that waited for its turn must still see the files as they are.
+_TO_LOOK_SHARE, _TO_LOOK_MOST_S = 0.25, 10.0
 
 CUT_OFF = "The reply was cut off before its end."
 
@@ -61,7 +70,6 @@ class StopReason(StrEnum):
     ANSWERED = "answered"
     DEADLINE = "deadline"
     STEPS = "steps"
-    SPEND = "spend"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +87,33 @@ class Budget:
             raise InvalidRequest("timeout must be a number of seconds from 5 to 1800")
         if not 256 <= self.answer_tokens <= 32_000:
             raise InvalidRequest("max_answer_tokens must be a whole number from 256 to 32000")
+
+
+@dataclass(frozen=True, slots=True)
+class TimeBudget:
+    """When the steps of one question end, in seconds on the event loop's clock.
+
+    Each step leaves time for those after it: the wait for a turn leaves time to look at the disk,
+    the look leaves time to answer from evidence, and a model may take what is left.
+    """
+
+    asked_at: float
+    timeout_s: float
+
+    @property
+    def deadline(self) -> float:
+        """When the reply is due."""
+        return self.asked_at + self.timeout_s
+
+    @property
+    def look_until(self) -> float:
+        """When the disk and the index are no longer waited for."""
+        return self.deadline - _TO_ANSWER_S
+
+    @property
+    def wait_until(self) -> float:
+        """When a turn is no longer waited for."""
+        return self.look_until - min(self.timeout_s * _TO_LOOK_SHARE, _TO_LOOK_MOST_S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,3 +206,7 @@ class Answer:
     is_subscription: bool = False
     window_share: float = 0.0
     why: Mapping[RelPath, Why] = field(default_factory=lambda: MappingProxyType({}), compare=False)
+
+    def with_notice(self, notice: str | None) -> Self:
+        """The answer with one more notice, after those that it has."""
+        return replace(self, notice=" ".join(filter(None, (self.notice, notice))) or None)

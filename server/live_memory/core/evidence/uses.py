@@ -9,7 +9,7 @@ from live_memory.core.evidence.natures import is_test
 from live_memory.core.evidence.outline import enclosing
 from live_memory.core.evidence.places import Definition, OpenedFile, Place
 from live_memory.core.evidence.shapes import is_code
-from live_memory.core.evidence.words import base_name, is_compound
+from live_memory.core.evidence.words import base_name
 from live_memory.core.values import RelPath
 
 __all__ = [
@@ -20,7 +20,6 @@ __all__ = [
     "in_reading_order",
     "is_definition_of",
     "is_import",
-    "names_on",
     "names_used",
     "unquoted",
     "uses_of",
@@ -38,7 +37,6 @@ _STRING = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`")
 _MENTION = re.compile(
     r"(?<!\w)((?:\w++(?:\([^()]*+\))?(?:\?\.|\.|->|::)){0,20})\b([A-Za-z_$][\w$]*)(\()?"
 )
-_OWN = ("", "self.", "this.", "cls.", "this->", "self::", "Self::")
 _JOINTS = (".", "->", "::")
 # A property of Python is named again where it is set.
 _NAMED_AGAIN = re.compile(r"^\s*@\w+\.(?:setter|getter|deleter)\b")
@@ -156,18 +154,6 @@ def called_on(line: str) -> Iterator[tuple[str, str]]:
         if call:
             goes_on = plain[: found.start()].rstrip().endswith(_JOINTS)
             yield owner or ("?." if goes_on else ""), name
-
-
-def names_on(lines: Sequence[str]) -> Iterator[tuple[str, bool]]:
-    """The names on lines that may be defined elsewhere in the workspace: called, or as code's.
-
-    The second says whether it stands on its own or on `self`, not on some other object.
-    """
-    for line in lines:
-        for found in _MENTION.finditer(unquoted(line)):
-            owner, name, call = found.groups()
-            if len(name) > 2 and (call or is_compound(name) or name.isupper()):
-                yield name, owner in _OWN
 
 
 def is_definition_of(file: OpenedFile, definition: Definition) -> bool:

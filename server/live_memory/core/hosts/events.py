@@ -19,7 +19,6 @@ __all__ = [
     "HostReport",
     "SessionBegan",
     "SessionEnded",
-    "Touch",
     "lines_shown",
 ]
 
@@ -84,20 +83,11 @@ class CommandRan:
     ending: Ending = Ending.SUCCEEDED
 
 
-class Touch(StrEnum):
-    """What happened to a file that the host watches."""
-
-    ADDED = "added"
-    CHANGED = "changed"
-    REMOVED = "removed"
-
-
 @dataclass(frozen=True, slots=True)
 class FileTouched:
     """Somebody changed a file; nobody says that the agent saw it."""
 
     path: str
-    kind: Touch
 
 
 @dataclass(frozen=True, slots=True)

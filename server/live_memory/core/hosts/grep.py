@@ -47,9 +47,16 @@ class Grep:
     after: int = 0
     limit: int | None = None
 
-    def limited(self, count: int) -> "Grep":
-        """Only the first lines of what was found."""
-        return replace(self, limit=count if self.limit is None else min(self.limit, count))
+    def limited(self, count: int) -> "Grep | None":
+        """What of it the first lines of its output surely hold; nothing if that is no match.
+
+        Lines around a match are lines of the output too, and so is the mark between two matches.
+        """
+        around = self.before + self.after
+        matches = (count + 1) // (around + 2) if around else count
+        if not matches:
+            return None
+        return replace(self, limit=matches if self.limit is None else min(self.limit, matches))
 
 
 def grep_of(program: str, arguments: Sequence[Word]) -> tuple[Grep, tuple[Word, ...]] | None:

@@ -1,24 +1,31 @@
-"""Programs that show files, the lines they show, and programs that change nothing."""
+"""Programs that show files, and the lines they show."""
 
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from live_memory.core.hosts.events import Cut, Cuts
 from live_memory.core.hosts.grep import Grep, grep_of
 from live_memory.core.hosts.options import Options, as_number, parsed
 from live_memory.core.hosts.words import Command, Word, words_in
 
-__all__ = ["Piece", "changes_nothing", "program_of", "shown"]
+__all__ = ["Piece", "program_of", "shown"]
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some lines of what a word names; with `grep`, those of them that match."""
+    """Some lines of what a word names; with `grep`, those of them that match.
+
+    `from_start` and `from_end` say whether a line's number in the stream, counted from there, is
+    still its number in the piece: not behind lines of another file, and not out of order.
+    """
 
     word: Word
     cuts: Cuts = ()
     grep: Grep | None = None
+    from_start: bool = True
+    from_end: bool = True
 
 
 Pieces = tuple[Piece, ...]
@@ -26,27 +33,12 @@ Show = Callable[[Sequence[Word], Pieces], Pieces]
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _IN_FRONT = frozenset({"time", "command", "builtin", "!", "nice", "nohup"})
-_QUIET = words_in(
-    """
-    cat head tail sed nl awk gawk mawk less more bat batcat rg grep egrep fgrep zgrep ls find tree
-    wc sort uniq cut tr column diff cmp comm file stat du df pwd cd pushd popd echo printf true
-    false test [ [[ ]] which whereis type date basename dirname realpath readlink seq sleep jq od
-    xxd hexdump strings sha256sum sha1sum md5sum tac rev paste fold fmt ps id whoami uname hostname
-    printenv git xargs set export exit : help man fd ag ack nproc uptime free env locale
-    """
-)
-_GIT_QUIET = words_in(
-    """
-    status log show diff blame grep ls-files ls-tree rev-parse describe shortlog cat-file
-    merge-base for-each-ref rev-list name-rev whatchanged reflog
-    """
-)
-_FIND_CHANGES = ("-delete", "-exec", "-execdir", "-ok", "-okdir", "-fprint", "-fprintf", "-fls")
 _SED_PRINT = re.compile(r"(?:(\d{1,9})(?:,(\d{1,9}|\$|\+\d{1,9}))?|(\$))p")
 _SED_QUIT = re.compile(r"(\d{1,9})q")
 _AWK_ACTION = re.compile(r"\{\s*+printf?\b(?:(?!\{\s*print)[^}|>])*+\}\s*$")
-_AWK_CHANGES = re.compile(r"print(?:(?!print)[^;}>|])*+[>|]|system|getline|inplace|^-i")
 _AWK_BOUND = re.compile(r"F?NR\s*(==|>=|<=|>|<)\s*(\d{1,9})")
+# The number of a line in all files together; `FNR` is that in its own file.
+_AWK_IN_ALL = re.compile(r"(?<!F)NR")
 _AWK_JOIN = re.compile(r"&&|,|[\s()]")
 _BAT_RANGE = re.compile(r"(\d{0,9}):(\d{0,9})")
 
@@ -67,61 +59,52 @@ def shown(name: str, arguments: Sequence[Word], incoming: Pieces) -> Pieces:
     return show(arguments, incoming) if show else ()
 
 
-def changes_nothing(command: Command) -> bool:
-    """Whether it is known that a command leaves every file as it is."""
-    found = program_of(command)
-    if command.writes or (found is None and command.words):
-        return False
-    if found is None:
-        return True
-    name, arguments = found
-    texts = [word.text for word in arguments]
-    match name:
-        case "sed":
-            edits = any(t.startswith(("-i", "--in-place")) or _with_i(t) for t in texts)
-            return not edits and not any(re.search(r"(?:^|[;}\d/$])\s*[wWe]\b", t) for t in texts)
-        case "find" | "fd":
-            return not any(text.startswith((*_FIND_CHANGES, "-x", "-X")) for text in texts)
-        case "sort":
-            return not any(text.startswith(("-o", "--output")) for text in texts)
-        case "awk" | "gawk" | "mawk":
-            return not any(_AWK_CHANGES.search(text) for text in texts)
-        case "git":
-            verb = next((text for text in texts if not text.startswith("-")), "")
-            return verb in _GIT_QUIET and not any(t.startswith("--output") for t in texts)
-        case "xargs" | "env":
-            inner = parsed(arguments, with_value="nILPdEsa").operands
-            return not inner or changes_nothing(Command(inner))
-        case _:
-            return name in _QUIET
-
-
-def _with_i(text: str) -> bool:
-    return re.fullmatch(r"-[nErsz]+i\S*", text) is not None
-
-
 def _of_operands(operands: Sequence[Word], incoming: Pieces) -> Pieces:
-    named = tuple(Piece(word) for word in operands if word.text != "-")
-    return named or incoming
+    if not operands:
+        return incoming
+    named = ((Piece(word),) if word.text != "-" else incoming for word in operands)
+    return tuple(chain.from_iterable(named))
 
 
 def _each(pieces: Pieces, cut: Cut) -> Pieces:
     return tuple(replace(piece, cuts=(*piece.cuts, cut)) for piece in pieces)
 
 
+def _uncountable(pieces: Pieces) -> Pieces:
+    """The same lines in another order or with others between: no number leads to one."""
+    return tuple(replace(piece, from_start=False, from_end=False) for piece in pieces)
+
+
 def _joined(pieces: Pieces, cut: Cut) -> Pieces:
     """Cut what several files give one after the other, as far as that stays in one of them."""
-    if any(piece.grep for piece in pieces):
+    is_from_end = cut.start is not None and cut.start < 0
+    if not pieces:
+        return ()
+    piece = pieces[-1 if is_from_end else 0]
+    if not (piece.from_end if is_from_end else piece.from_start):
+        return ()
+    if piece.grep is not None:
         is_head = cut.start in (None, 0) and cut.stop is not None and cut.stop > 0
-        if not is_head:
-            return ()
-        limit = cut.stop or 0
-        return tuple(replace(p, grep=p.grep.limited(limit)) if p.grep else p for p in pieces)
-    from_end = cut.start is not None and cut.start < 0
-    return _each(pieces[-1:] if from_end else pieces[:1], cut)
+        limited = piece.grep.limited(cut.stop or 0) if is_head and len(pieces) == 1 else None
+        return (replace(piece, grep=limited),) if limited is not None else ()
+    if piece.word.is_glob:
+        return ()  # which of its files is the first or the last is not told
+    if len(pieces) > 1:
+        piece = replace(piece, from_start=not is_from_end, from_end=is_from_end)
+    return _each((piece,), cut)
 
 
 def _cat(arguments: Sequence[Word], incoming: Pieces) -> Pieces:
+    options = parsed(arguments)
+    pieces = _of_operands(options.operands, incoming)
+    return _uncountable(pieces) if options.has("s", "squeeze-blank") else pieces
+
+
+def _tac(arguments: Sequence[Word], incoming: Pieces) -> Pieces:
+    return _uncountable(_whole(arguments, incoming))
+
+
+def _nl(arguments: Sequence[Word], incoming: Pieces) -> Pieces:
     return _of_operands(parsed(arguments, with_value="bhvwilnsd").operands, incoming)
 
 
@@ -160,7 +143,7 @@ def _head(arguments: Sequence[Word], incoming: Pieces) -> Pieces:
     is_old_form = count in options.values("#")
     cut = Cut(None, -number) if count.startswith("-") and not is_old_form else Cut(None, number)
     pieces = _of_operands(options.operands, incoming)
-    return _each(pieces, cut) if options.operands else _joined(pieces, cut)
+    return _ends(options, pieces, cut)
 
 
 def _tail(arguments: Sequence[Word], incoming: Pieces) -> Pieces:
@@ -174,7 +157,19 @@ def _tail(arguments: Sequence[Word], incoming: Pieces) -> Pieces:
     else:
         cut = Cut(-number, None) if number else Cut(0, 0)
     pieces = _of_operands(options.operands, incoming)
-    return _each(pieces, cut) if options.operands else _joined(pieces, cut)
+    return _ends(options, pieces, cut)
+
+
+def _ends(options: Options, pieces: Pieces, cut: Cut) -> Pieces:
+    """`head` and `tail` cut each file by itself, and say its name above where there are more."""
+    if not options.operands:
+        return _joined(pieces, cut)
+    if any(word.text == "-" for word in options.operands):
+        return ()
+    has_names = options.has("v", "verbose") or len(pieces) > 1 or pieces[0].word.is_glob
+    is_quiet = options.has("q", "quiet", "silent")
+    cuts = _each(pieces, cut)
+    return _uncountable(cuts) if has_names and not is_quiet else cuts
 
 
 def _sed(arguments: Sequence[Word], incoming: Pieces) -> Pieces:
@@ -183,6 +178,7 @@ def _sed(arguments: Sequence[Word], incoming: Pieces) -> Pieces:
     if not scripts and operands:
         scripts, operands = (operands[0].text,), operands[1:]
     pieces = _of_operands(operands, incoming)
+    cut_by = _each if options.has("s", "separate") else _joined
     script = ";".join(scripts).replace(" ", "").strip(";")
     if not options.has("n", "quiet", "silent"):
         stop = _SED_QUIT.fullmatch(script)
@@ -191,7 +187,7 @@ def _sed(arguments: Sequence[Word], incoming: Pieces) -> Pieces:
     for one in re.split(r"[;\n]", script):
         cut = _sed_cut(one)
         if cut is not None:
-            shows += _joined(pieces, cut)
+            shows += cut_by(pieces, cut)
         elif not _SED_QUIT.fullmatch(one):
             return ()
     return tuple(shows)
@@ -233,7 +229,8 @@ def _awk(arguments: Sequence[Word], incoming: Pieces) -> Pieces:
             last = number
         else:
             first, last = number, number
-    return _joined(_of_operands(operands, incoming), Cut(max(0, first - 1), last))
+    cut_by = _each if operands and not _AWK_IN_ALL.search(condition) else _joined
+    return cut_by(_of_operands(operands, incoming), Cut(max(0, first - 1), last))
 
 
 def _grep(program: str) -> Show:
@@ -253,9 +250,9 @@ def _grep(program: str) -> Show:
 
 
 _SHOW: dict[str, Show] = {
-    "cat": _whole,
-    "tac": _whole,
-    "nl": _cat,
+    "cat": _cat,
+    "tac": _tac,
+    "nl": _nl,
     "less": _whole,
     "more": _whole,
     "bat": _bat,

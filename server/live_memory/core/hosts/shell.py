@@ -7,14 +7,16 @@ Of a command that failed, only what ran for sure counts, and not its last part: 
 how the whole ended.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from live_memory.core.hosts.events import Cuts, Ending
 from live_memory.core.hosts.grep import Grep
+from live_memory.core.hosts.options import parsed
 from live_memory.core.hosts.paths import joined
-from live_memory.core.hosts.programs import Piece, changes_nothing, program_of, shown
-from live_memory.core.hosts.words import Command, Pipeline, pipelines
+from live_memory.core.hosts.programs import Piece, program_of, shown
+from live_memory.core.hosts.words import Command, Pipeline, pipelines, words_in
 
 __all__ = ["Search", "ShellReading", "View", "read_command"]
 
@@ -23,6 +25,25 @@ _MOST = 50
 # After one of these the rest may never have run, even where the whole succeeded; or, with `set -e`,
 # where it failed.
 _LEAVES = frozenset({"exit", "exec", "return"})
+_NEVER_FAIL = frozenset({"echo", "printf", "pwd", "true", ":"})
+
+_QUIET = words_in(
+    """
+    cat head tail sed nl awk gawk mawk less more bat batcat rg grep egrep fgrep zgrep ls find tree
+    wc sort uniq cut tr column diff cmp comm file stat du df pwd cd pushd popd echo printf true
+    false test [ [[ ]] which whereis type date basename dirname realpath readlink seq sleep jq od
+    xxd hexdump strings sha256sum sha1sum md5sum tac rev paste fold fmt ps id whoami uname hostname
+    printenv git xargs set export exit : help man fd ag ack nproc uptime free env locale
+    """
+)
+_GIT_QUIET = words_in(
+    """
+    status log show diff blame grep ls-files ls-tree rev-parse describe shortlog cat-file
+    merge-base for-each-ref rev-list name-rev whatchanged reflog
+    """
+)
+_FIND_CHANGES = ("-delete", "-exec", "-execdir", "-ok", "-okdir", "-fprint", "-fprintf", "-fls")
+_AWK_CHANGES = re.compile(r"print(?:(?!print)[^;}>|])*+[>|]|system|getline|inplace|^-i")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +85,7 @@ def read_command(
     found = pipelines(command)
     if found is None:
         return ShellReading(may_change=True)
-    may_change = not all(changes_nothing(c) for pipeline in found for c in pipeline.commands)
+    may_change = not all(_changes_nothing(c) for pipeline in found for c in pipeline.commands)
     views: list[View] = []
     searches: list[Search] = []
     for folder, pipeline in _that_ran(found, cwd, ending):
@@ -84,34 +105,53 @@ def _that_ran(
 ) -> Iterator[tuple[str | None, Pipeline]]:
     """The pipelines that ran for sure, each with the folder it ran in; none but `cd` left out."""
     folders: list[str | None] = [cwd]
-    # Whether everything before in a chain of `&&` was a `cd`: one that failed leads nowhere, so
-    # what is said of the rest of its chain is about no file at all.
-    only_moves = True
-    for pipeline in found:
-        del folders[pipeline.depth + 1 :]
-        folders += folders[-1:] * (pipeline.depth + 1 - len(folders))
-        if pipeline.is_alternative:
-            only_moves = False
+    # Whether everything before in a chain of `&&` was a `cd`, or cannot fail: a `cd` that failed
+    # leads nowhere, so what is said of the rest of its chain is about no file at all.
+    is_on = True
+    # The depth of a subshell whose rest may not have run.
+    left: int | None = None
+    for n, pipeline in enumerate(found):
+        depth = pipeline.depth
+        del folders[depth + 1 :]
+        folders += folders[-1:] * (depth + 1 - len(folders))
+        is_on = (is_on or not pipeline.is_conditional) and not pipeline.is_alternative
+        left = left if left is not None and depth >= left else None
+        if left is not None:
             continue
-        only_moves |= not pipeline.is_conditional
+        ran = not pipeline.is_alternative and (
+            is_on or pipeline.ran_if_all_succeeded(found[n + 1 :])
+        )
         moved = _moved(pipeline, folders[-1])
         if moved is not None:
-            folders[-1] = moved[0]
+            folders[-1] = moved[0] if ran else None
             continue
-        if _leaves(pipeline, ending):
-            return
-        is_sure = only_moves and pipeline.depth == 0 and pipeline is not found[-1]
-        if ending is Ending.SUCCEEDED or (ending is Ending.FAILED and is_sure):
+        if _may_leave(pipeline, ending, is_sure=ran):
+            left = depth
+            continue
+        is_sure = is_on and depth == 0 and pipeline is not found[-1]
+        if (ran and ending is Ending.SUCCEEDED) or (is_sure and ending is Ending.FAILED):
             yield folders[-1], pipeline
-        only_moves = False
+        is_on = is_on and _cannot_fail(pipeline)
 
 
-def _leaves(pipeline: Pipeline, ending: Ending) -> bool:
+def _may_leave(pipeline: Pipeline, ending: Ending, *, is_sure: bool) -> bool:
     """Whether what stands behind it may not have run."""
-    name = (program_of(pipeline.commands[0]) or ("",))[0]
-    if ending is Ending.FAILED and name == "set":
+    name, arguments = program_of(pipeline.commands[0]) or ("", ())
+    if name == "set":
+        return ending is Ending.FAILED
+    if name not in _LEAVES:
+        return False
+    if is_sure or name == "exec" or ending is not Ending.SUCCEEDED or pipeline.depth:
         return True
-    return name in _LEAVES and pipeline.depth == 0 and not pipeline.is_conditional
+    # One that gives a failure was not reached, as the whole succeeded.
+    status = arguments[0].text if arguments else str(int(pipeline.is_alternative))
+    return not status.isdigit() or int(status) % 256 == 0
+
+
+def _cannot_fail(pipeline: Pipeline) -> bool:
+    (first, *more) = pipeline.commands
+    name = (program_of(first) or ("",))[0]
+    return not more and not first.writes and name in _NEVER_FAIL
 
 
 def _through(pipeline: Pipeline) -> tuple[Piece, ...]:
@@ -140,3 +180,36 @@ def _moved(pipeline: Pipeline, folder: str | None) -> tuple[str | None] | None:
     if name == "popd" or len(arguments) != 1 or not arguments[0].is_known or arguments[0].is_glob:
         return (None,)
     return (joined(folder, arguments[0].text),)
+
+
+def _changes_nothing(command: Command) -> bool:
+    """Whether it is known that a command leaves every file as it is."""
+    found = program_of(command)
+    if command.writes or (found is None and command.words):
+        return False
+    if found is None:
+        return True
+    name, arguments = found
+    texts = [word.text for word in arguments]
+    match name:
+        case "sed":
+            edits = any(t.startswith(("-i", "--in-place")) or _with_i(t) for t in texts)
+            return not edits and not any(re.search(r"(?:^|[;}\d/$])\s*[wWe]\b", t) for t in texts)
+        case "find" | "fd":
+            return not any(text.startswith((*_FIND_CHANGES, "-x", "-X")) for text in texts)
+        case "sort":
+            return not any(text.startswith(("-o", "--output")) for text in texts)
+        case "awk" | "gawk" | "mawk":
+            return not any(_AWK_CHANGES.search(text) for text in texts)
+        case "git":
+            verb = next((text for text in texts if not text.startswith("-")), "")
+            return verb in _GIT_QUIET and not any(t.startswith("--output") for t in texts)
+        case "xargs" | "env":
+            inner = parsed(arguments, with_value="nILPdEsa").operands
+            return not inner or _changes_nothing(Command(inner))
+        case _:
+            return name in _QUIET
+
+
+def _with_i(text: str) -> bool:
+    return re.fullmatch(r"-[nErsz]+i\S*", text) is not None

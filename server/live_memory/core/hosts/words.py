@@ -4,9 +4,10 @@ What cannot be told without running it (substitutions, here-documents, loops) is
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["Command", "Pipeline", "Word", "pipelines", "words_in"]
+__all__ = ["Command", "Mark", "Pipeline", "Word", "pipelines", "words_in"]
 
 
 def words_in(text: str) -> frozenset[str]:
@@ -14,8 +15,9 @@ def words_in(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# A longer command is a program with its text inside, not a look at a file.
-_LONGEST = 16_000
+# Of a command with more characters or more pipelines nothing is told: it is a program with its text
+# inside, not a look at a file.
+_LONGEST, _MOST = 16_000, 200
 _PIECE = re.compile(
     r"(?P<blank>[ \t\r]+|\\\n)"
     r"|(?P<redirect>[0-9]*(?:<|>>|>\||>)(?:&(?:[0-9]+|-))?|&>>?)"
@@ -52,17 +54,48 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
-class Pipeline:
-    """Commands whose output goes from one to the next; `depth` counts the subshells around it.
+class Mark:
+    """What joins a pipeline, or the subshell around it, to what stands before: `&&`, `||`, `;`."""
 
-    An alternative ran if what stands before it failed, a conditional one if that succeeded; what
-    stands in a subshell is what the subshell is.
+    number: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Commands whose output goes from one to the next.
+
+    `marks` are those before each subshell around it, outermost first, and then its own.
     """
 
     commands: tuple[Command, ...]
-    depth: int = 0
-    is_alternative: bool = False
-    is_conditional: bool = False
+    marks: tuple[Mark, ...]
+
+    @property
+    def depth(self) -> int:
+        """How many subshells are around it."""
+        return len(self.marks) - 1
+
+    @property
+    def is_alternative(self) -> bool:
+        """Whether it, or a subshell around it, ran only if what stands before failed."""
+        return any(mark.text == "||" for mark in self.marks)
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether it, or a subshell around it, ran only if what stands before succeeded."""
+        return any(mark.text == "&&" for mark in self.marks)
+
+    def ran_if_all_succeeded(self, later: Sequence["Pipeline"]) -> bool:
+        """Whether it must have run where the whole ended well and `later` is what followed.
+
+        The end of a chain of `&&` tells of all of it, unless something else followed the chain.
+        """
+        levels = [n for n, mark in enumerate(self.marks) if mark.text == "&&"]
+        if not levels:
+            return True
+        follow = (mark for each in later for mark in each.marks[: levels[-1] + 1])
+        return all(mark.text in ("&&", "(") or mark in self.marks for mark in follow)
 
 
 @dataclass(slots=True)
@@ -95,9 +128,9 @@ class _Reader:
     done: list[Pipeline] = field(default_factory=list)
     commands: list[Command] = field(default_factory=list)
     draft: _Draft = field(default_factory=_Draft)
-    mark: str = ";"
+    mark: Mark = Mark(0, ";")
     # The marks before each subshell that is open.
-    around: list[str] = field(default_factory=list)
+    around: list[Mark] = field(default_factory=list)
 
     def step(self, command: str, at: int) -> int | None:
         """Take what begins here; returns where it ends, or nothing if it is not understood."""
@@ -131,15 +164,13 @@ class _Reader:
     def end_pipeline(self, mark: str) -> None:
         self.end_command()
         if self.commands:
-            marks = (*self.around, self.mark)
-            commands, depth = tuple(self.commands), len(self.around)
-            self.done.append(Pipeline(commands, depth, "||" in marks, "&&" in marks))
+            self.done.append(Pipeline(tuple(self.commands), (*self.around, self.mark)))
         self.commands = []
         if mark == "(":
             self.around.append(self.mark)
         elif mark == ")" and self.around:
             self.around.pop()
-        self.mark = mark
+        self.mark = Mark(self.mark.number + 1, mark)
 
 
 def pipelines(command: str) -> tuple[Pipeline, ...] | None:
@@ -148,6 +179,8 @@ def pipelines(command: str) -> tuple[Pipeline, ...] | None:
         return None
     reader, at = _Reader(), 0
     while at < len(command):
+        if len(reader.done) > _MOST:
+            return None
         after = _comment(command, at) or reader.step(command, at)
         if after is None:
             return None

@@ -4,10 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from live_memory.core.memory.events import FileChanged, FileGone, FileObserved
-from live_memory.core.memory.window import Window
 from live_memory.core.values import ContentHash, RelPath
 
-__all__ = ["Shown", "Span", "in_view", "merged", "missing", "note"]
+__all__ = ["Shown", "Span", "merged", "missing", "note"]
 
 # First and last line, counted from 1.
 Span = tuple[int, int]
@@ -28,14 +27,6 @@ class Shown:
         if event.end >= event.start:
             spans = merged((*spans, (event.start, event.end)))
         return Shown(event.sha, spans, is_observed=True, total=event.total)
-
-
-def in_view(window: Window) -> dict[RelPath, Shown]:
-    """Every file in the entries, by its newest bytes; a file that is gone has no hash."""
-    shown: dict[RelPath, Shown] = {}
-    for entry in window.entries:
-        note(shown, entry.content)
-    return shown
 
 
 def note(shown: dict[RelPath, Shown], event: object) -> None:

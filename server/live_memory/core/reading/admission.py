@@ -55,8 +55,8 @@ def observe(read: FileRead, *, redactor: Redactor = DEFAULT) -> Observation | Sk
     is_long = _has_long_lines(text, read.path.suffix)
     if _is_generated(decoded.text) or (is_long and not _is_written(text, read.path.suffix)):
         return Skipped(read.path.text, SkipReason.GENERATED)
-    redacted = redactor.redact(text)
-    shown = redacted.text.shortened() if is_long else redacted.text
+    redacted = redactor.redact(text).text
+    shown = redacted.shortened() if is_long else redacted
     return Observation(
         path=read.path,
         signature=read.signature,
@@ -65,8 +65,6 @@ def observe(read: FileRead, *, redactor: Redactor = DEFAULT) -> Observation | Sk
         lines=lines_of(shown.text),
         is_clipped=read.is_clipped,
         is_thinned=is_long or cells is not None,
-        is_lossy=decoded.is_lossy,
-        redactions=redacted.count,
     )
 
 

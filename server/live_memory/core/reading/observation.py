@@ -94,8 +94,6 @@ class Observation:
     lines: tuple[str, ...]
     is_clipped: bool
     is_thinned: bool  # of lines of data or a notebook a part is left out
-    is_lossy: bool  # some bytes were not in any encoding we know and were replaced
-    redactions: int
 
     def excerpt(self, first: int, count: int) -> RedactedText:
         """`count` lines from line `first` on; redacted text stays redacted when it is cut."""

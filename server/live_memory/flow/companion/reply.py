@@ -44,7 +44,7 @@ from live_memory.flow.models.metering import Meter
 from live_memory.flow.progress import Progress
 from live_memory.flow.workspace import LastOpening, Workspace
 
-__all__ = ["Consultation"]
+__all__ = ["Consultation", "without_companion"]
 
 # The companion is told to conclude when this share of its time is left, at least so many seconds:
 # a cheap model writes a default answer in five to ten.
@@ -126,7 +126,7 @@ class Consultation:
         if meter.calls and meter.abilities.is_subscription:
             answer = replace(answer, is_subscription=True)
             if self._companion.purse.is_first_of_subscription():
-                answer = replace(answer, notice=f"{answer.notice or ''} {_SUBSCRIPTION}".strip())
+                answer = answer.with_notice(_SUBSCRIPTION)
         return answer
 
     async def _prepare(self) -> None:
@@ -212,7 +212,7 @@ class Consultation:
             citations=verified.checked.citations,
             stop=draft.stop,
             model=draft.model,
-            notice=" ".join(said) or None,
+            notice=" ".join(filter(None, (*said, self._evidence.notice))) or None,
             evidence=self._rests_on(verified),
             recipe="" if said else self._recipe,
         )
@@ -223,8 +223,7 @@ class Consultation:
         return MappingProxyType({**self._evidence.evidence, **read, **verified.evidence})
 
     def _without_a_model(self, why: str) -> Answer:
-        notice = f"Answered from evidence, without the companion: {why}."
-        return replace(self._evidence, notice=notice)
+        return without_companion(self._evidence, why)
 
     async def _keep_what_was_seen(self) -> None:
         """Put what the tools showed into the window, unless it is there, or other bytes are."""
@@ -245,3 +244,9 @@ class Consultation:
         entries = (entry for entry in self._memory.window.entries if entry.number >= seen.since)
         later = Window(entries=tuple(entries))
         return current_hashes(later).get(seen.event.path, seen.event.sha) != seen.event.sha
+
+
+def without_companion(evidence: Answer, why: str) -> Answer:
+    """What was found, with the reason why no model answered before its other notices."""
+    notice = f"Answered from evidence, without the companion: {why}."
+    return replace(evidence, notice=notice).with_notice(evidence.notice)

@@ -67,7 +67,10 @@ class GuardedProtocol(H11Protocol):
             super().data_received(data)
             return
         if self._head_deadline is None:
-            self._unset_keepalive_if_required()
+            # A request has begun: what would close an idle connection must not end it.
+            if self.timeout_keep_alive_task is not None:
+                self.timeout_keep_alive_task.cancel()
+                self.timeout_keep_alive_task = None
             self._expect_head()
         looked_at = max(0, len(self._head) - 3)
         self._head += data

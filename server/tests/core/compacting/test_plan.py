@@ -16,7 +16,7 @@ from live_memory.core.compacting.plan import (
     plan,
     superseded,
 )
-from live_memory.core.memory.coverage import in_view, missing
+from live_memory.core.memory.coverage import missing
 from live_memory.core.memory.events import (
     Compacted,
     EntryNumber,
@@ -30,6 +30,7 @@ from live_memory.core.memory.events import (
 from live_memory.core.memory.window import EntryContent, Window, apply, current_hashes
 from live_memory.core.values import ContentHash, Instant, Origin, RelPath
 from tests.support import strategies as given_a
+from tests.support.shown_lines import in_view
 
 A, B = RelPath("a.py"), RelPath("b.py")
 ONE, TWO = ContentHash.of(b"1"), ContentHash.of(b"2")

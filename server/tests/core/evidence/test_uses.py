@@ -10,7 +10,6 @@ from live_memory.core.evidence.uses import (
     called_on,
     in_reading_order,
     is_definition_of,
-    names_on,
     names_used,
     uses_of,
 )
@@ -144,15 +143,6 @@ def test_tests_beside_a_program_and_lists_of_imports_are_told() -> None:
     java = _opened("A.java", "class CartTest {\n  void pays() {\n    total(1);\n  }\n}\n")
     (use,) = uses_of("total", _lines("A.java", [3]), {java.path: java})
     assert use.is_test
-
-
-def test_names_on_a_line_say_whether_they_stand_alone() -> None:
-    lines = ["x = self.get_tax(a.items(), LIMIT, cart) + Cart.of('no_such')"]
-    assert list(names_on(lines)) == [
-        ("get_tax", True),
-        ("items", False),
-        ("LIMIT", True),
-    ]
 
 
 def test_programs_are_read_before_tests_before_prose_and_open_files_first() -> None:

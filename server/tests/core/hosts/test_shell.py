@@ -64,6 +64,9 @@ def seen(command: str, *, cwd: str | None = "/p") -> list[tuple[str, int, int]]:
         ("bat -r 1:2 -r 5:6 f", []),
         ("tail -c 20 f", []),
         ("head -n", []),
+        ("head", []),
+        ("tail", []),
+        ("tail -n +3 | head", []),
         ("sed -n '1,5p;5q' f", [("/p/f", 1, 5)]),
         ("sed -n '$p' f", [("/p/f", 100, 100)]),
         ("awk -f look.awk f", []),
@@ -105,6 +108,51 @@ def test_a_look_at_a_file_is_told_with_its_lines(
     assert seen(command) == expected
 
 
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        # Which of the files that a glob means comes first is not told by the command.
+        ("cat *.py | head -20", []),
+        ("cat {a,b}.py | tail -3", []),
+        ("cat src/?.py | sed -n '5,9p'", []),
+        ("sed -n '5,9p' *.py", []),
+        ("awk 'NR<5' *.py", []),
+        ("cat a *.py | head -5", [("/p/a", 1, 5)]),
+        ("cat *.py a | tail -5", [("/p/a", 96, 100)]),
+        ("cat *.py", [("/p/*.py", 1, 100)]),
+        ("head -5 *.py", [("/p/*.py", 1, 5)]),
+        ("sed -s -n '5,9p' *.py", [("/p/*.py", 5, 9)]),
+        ("awk 'FNR<5' *.py", [("/p/*.py", 1, 4)]),
+        # In another order, no number leads to a line.
+        ("tac a", [("/p/a", 1, 100)]),
+        ("tac a | head -5", []),
+        ("tac a | tail -5", []),
+        ("tac a | sed -n '5,9p'", []),
+        ("tac a | cat", [("/p/a", 1, 100)]),
+        ("head -20 a | tac", [("/p/a", 1, 20)]),
+        ("head -20 a | tac | head -5", []),
+        ("cat -s a | sed -n '5,9p'", []),
+        # Behind the lines of another file, neither.
+        ("cat a b | head -20 | tail -5", []),
+        ("cat a b | tail -20 | head -5", []),
+        ("cat a b | head -20 | head -5", [("/p/a", 1, 5)]),
+        ("cat a b | tail -20 | tail -5", [("/p/b", 96, 100)]),
+        ("head -5 a b | head -3", []),
+        ("head -5 *.py | head -3", []),
+        ("head -q -n 5 a b | head -3", [("/p/a", 1, 3)]),
+        ("head -v -n 5 a | head -3", []),
+        ("cat a | cat b - | tail -5", [("/p/a", 96, 100)]),
+        ("cat a | cat - b | tail -5", [("/p/b", 96, 100)]),
+        ("cat a | head -5 b -", []),
+    ],
+)
+def test_lines_of_several_files_or_in_another_order_are_not_counted(
+    command: str, expected: list[tuple[str, int, int]]
+) -> None:
+    """X5: it is never told that the agent saw what it did not."""
+    assert seen(command) == expected
+
+
 def test_a_glob_is_left_for_the_workspace_to_expand() -> None:
     (view,) = read_command("head -5 src/*.py", cwd="/p").views
     assert (view.path, view.is_glob) == ("/p/src/*.py", True)
@@ -124,6 +172,9 @@ def test_a_glob_is_left_for_the_workspace_to_expand() -> None:
         ("grep -E 'f(x|y)' f", "/p/f", Grep("f(x|y)")),
         ("grep -wC2 foo f", "/p/f", Grep(r"\b(?:foo)\b", before=2, after=2)),
         ("grep -e a -e b f", "/p/f", Grep("a|b")),
+        ("grep -A2 foo f | head -9", "/p/f", Grep("foo", after=2, limit=2)),
+        ("grep -C1 foo f | head -3", "/p/f", Grep("foo", before=1, after=1, limit=1)),
+        ("tac f | grep foo", "/p/f", Grep("foo")),
         ("cat f | grep -m 3 '[[:space:]]x'", "/p/f", Grep(r"[\s]x", limit=3)),
     ],
 )
@@ -143,6 +194,9 @@ def test_a_search_is_told_so_that_it_can_be_made_again(command: str, path: str, 
         "grep x f | wc -l",
         "head -50 f | grep x",
         "grep x f | tail -3",
+        "grep -A5 x f | head -3",
+        "grep x f g | head -3",
+        "tac f | grep x | head -3",
         "find . -name x | xargs grep x",
         "rg --files",
         "grep",
@@ -270,6 +324,9 @@ def test_nothing_that_is_typed_can_break_it(words: list[str], between: str) -> N
         '"\\',
         "sed -n 1p;",
         "x=1 ",
+        "a&&",
+        "(a&&",
+        "a&&(b)&&",
     ],
 )
 def test_hostile_length_costs_no_more_than_its_length(piece: str) -> None:

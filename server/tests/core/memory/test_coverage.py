@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.core.memory.coverage import Span, in_view, merged, missing
+from live_memory.core.memory.coverage import Span, merged, missing
 from live_memory.core.memory.events import (
     FileChanged,
     FileGone,
@@ -15,6 +15,7 @@ from live_memory.core.memory.events import (
 )
 from live_memory.core.memory.window import Window
 from live_memory.core.values import ContentHash, Instant, Origin, RelPath
+from tests.support.shown_lines import in_view
 from tests.support.strategies import fold, windows
 
 A, OLD, NEW = RelPath("a.py"), ContentHash.of(b"old"), ContentHash.of(b"new")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+from pathspec import GitIgnoreSpec, RegexPattern
 
 from live_memory.adapters.sandbox.git.names import TOOL_FOLDERS
 
@@ -88,11 +88,13 @@ def _rules_of(line: str) -> Sequence[_Rule]:
         return ()
     try:
         # Git's `a/**` is all in `a`, and not `a` itself, which pathspec takes along as `a/`.
-        pattern = GitIgnoreSpecPattern(f"{line}/*" if line.endswith("/**") else line)
+        rule = f"{line}/*" if line.endswith("/**") else line
+        patterns = GitIgnoreSpec.from_lines([rule], backend="simple").patterns
     except (re.error, ValueError):
         return ()
-    if pattern.include is None or pattern.regex is None:
-        return ()
-    # A lone star is compiled to one character, because pathspec looks for the start of a match.
-    expression = _ANYTHING if pattern.regex.pattern == "." else pattern.regex
-    return (_Rule(pattern.include, expression),)
+    return [
+        # A lone star is compiled to one character: pathspec looks for the start of a match.
+        _Rule(one.include, _ANYTHING if one.regex.pattern == "." else one.regex)
+        for one in patterns
+        if isinstance(one, RegexPattern) and one.include is not None and one.regex is not None
+    ]
