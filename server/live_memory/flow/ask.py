@@ -67,7 +67,7 @@ async def ask(
         return _nothing(_HOW_TO_ASK)
     started = anyio.current_time() if asked_at is None else asked_at
     seen = memory.window
-    question = replace(question, text=memory.redactor.redact(question.text).text.text)
+    question = replace(question, text=memory.reader.redacted(question.text))
     deadline = started + question.budget.timeout_s
     answer = replace(
         _nothing("There was no time to look: the disk did not answer before the deadline."),
@@ -101,7 +101,9 @@ async def ask(
                     progress=progress,
                 )
                 answer = kept or await consultation.answer()
-    answer = replace(_redacted(answer, memory.redactor), elapsed_s=anyio.current_time() - started)
+    answer = replace(
+        _redacted(answer, memory.reader.redactor), elapsed_s=anyio.current_time() - started
+    )
     return await _remembered(memory, question, answer, based_on=seen.revision)
 
 
