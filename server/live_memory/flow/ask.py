@@ -75,7 +75,7 @@ async def ask(
         return _nothing(_HOW_TO_ASK)
     started = anyio.current_time() if asked_at is None else asked_at
     revision = memory.window.revision
-    question = replace(question, text=memory.redactor.redact(question.text).text.text)
+    question = replace(question, text=memory.reader.redacted(question.text))
     time = TimeBudget(started, question.budget.timeout_s)
     answer = replace(_nothing(_NO_LOOK), stop=StopReason.DEADLINE)
     with anyio.move_on_at(time.deadline + _LATE_S) as late:
@@ -110,7 +110,8 @@ async def ask(
                 answer = kept or await consultation.answer()
     if late.cancelled_caught and companion is not None:
         answer = without_companion(answer, _NO_TIME)
-    answer = replace(_redacted(answer, memory.redactor), elapsed_s=anyio.current_time() - started)
+    answer = _redacted(answer, memory.reader.redactor)
+    answer = replace(answer, elapsed_s=anyio.current_time() - started)
     return await _remembered(memory, question, answer, based_on=revision)
 
 

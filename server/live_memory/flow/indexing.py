@@ -15,16 +15,15 @@ import anyio.to_thread
 
 from live_memory.core.errors import LiveMemoryError, StoreUnavailable
 from live_memory.core.looking.portions import portions
-from live_memory.core.reading.admission import observe
 from live_memory.core.reading.comparing import Comparison, Known, compare
 from live_memory.core.reading.lookup import Listing
-from live_memory.core.reading.observation import FileRead, ListedFile, Observation, Skipped
-from live_memory.core.reading.redaction import Redactor
+from live_memory.core.reading.observation import ListedFile, Observation, Skipped
 from live_memory.core.signals import IndexRefreshed
 from live_memory.core.values import RelPath, StatSignature, WorkspaceKey
 from live_memory.flow.evidence.desk import Shelf
+from live_memory.flow.reader import Reader
 from live_memory.flow.turns import GivingWay, RightOfWay
-from live_memory.ports import EvidenceIndex, Sandbox, SignalSink
+from live_memory.ports import EvidenceIndex, SignalSink
 
 __all__ = ["IndexState", "Indexer", "takes_long"]
 
@@ -62,26 +61,22 @@ class Indexer:
         self,
         workspace: WorkspaceKey,
         *,
-        sandbox: Sandbox,
+        reader: Reader,
         index: EvidenceIndex,
         spare: Callable[[], EvidenceIndex],
         signals: SignalSink,
-        redactor: Redactor,
-        max_file_bytes: int,
         at_once: int = 2,
     ) -> None:
         """`at_once` batches are under way: while some are taken apart, one is read or written."""
         self._workspace = workspace
         self._at_once = at_once
-        self._redactor = redactor
-        self._sandbox = sandbox
+        self._reader, self._sandbox = reader, reader.sandbox
         self.index = index
-        self.shelf = Shelf(sandbox, redactor=redactor, max_bytes=max_file_bytes)
+        self.shelf = Shelf(reader)
         self._spare = spare
         self._signals = signals
         self.not_kept: str | None = None
         self.reopen: Callable[[], Awaitable[EvidenceIndex]] | None = None
-        self._max_file_bytes = max_file_bytes
         self._wanted = anyio.Event()
         self._next_pass_done = anyio.Event()
         self.state = IndexState()
@@ -265,29 +260,17 @@ class Indexer:
         return work() if size <= _FEW else await anyio.to_thread.run_sync(work)
 
     async def _take_in(self, files: Sequence[ListedFile], index: EvidenceIndex) -> None:
-        names = [f.path.text for f in files]
-        reads = await self._sandbox.read(names, max_bytes=self._max_file_bytes)
-        observed, textless = await anyio.to_thread.run_sync(
-            _sorted_out, files, reads, self._redactor
-        )
+        reads = await self._reader.bytes_of([f.path.text for f in files])
+        seen = await self._reader.observed(reads)
+        observed = [each for each in seen if isinstance(each, Observation)]
+        textless = {
+            file.path: file.signature if isinstance(read, Skipped) else read.signature
+            for file, read, each in zip(files, reads, seen, strict=True)
+            if isinstance(each, Skipped)
+        }
         await index.update(observed, textless=textless, gone=())
 
 
 def takes_long(files: Sequence[ListedFile]) -> bool:
     """Whether it is more than a second's work to take in these files."""
     return len(files) > _SOON or sum(file.signature.size for file in files) > _SOON_BYTES
-
-
-def _sorted_out(
-    files: Sequence[ListedFile], reads: Sequence[FileRead | Skipped], redactor: Redactor
-) -> tuple[list[Observation], dict[RelPath, StatSignature]]:
-    """What has text, and what has none with the signature it had when it was listed or read."""
-    observed: list[Observation] = []
-    textless: dict[RelPath, StatSignature] = {}
-    for file, read in zip(files, reads, strict=True):
-        outcome = read if isinstance(read, Skipped) else observe(read, redactor=redactor)
-        if isinstance(outcome, Observation):
-            observed.append(outcome)
-        else:
-            textless[file.path] = file.signature if isinstance(read, Skipped) else read.signature
-    return observed, textless

@@ -3,16 +3,15 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from live_memory.core.reading.redaction import Redactor
 from live_memory.flow.compacting.compactor import Compactor
 from live_memory.flow.compacting.summarising import Summariser
 from live_memory.flow.freshness import Freshness
 from live_memory.flow.indexing import Indexer
 from live_memory.flow.ingesting.ingestor import Ingestor
+from live_memory.flow.reader import Reader
 from live_memory.ports import (
     Clock,
     EvidenceIndex,
-    Sandbox,
     SignalSink,
     SnapshotStore,
     Watcher,
@@ -26,32 +25,28 @@ __all__ = ["Surroundings"]
 class Surroundings:
     """The world of one workspace; without a watcher, changes are found when a question comes in."""
 
-    sandbox: Sandbox
+    reader: Reader
     index: EvidenceIndex
     spare_index: Callable[[], EvidenceIndex]
     store: SnapshotStore
     signals: SignalSink
     clock: Clock
-    redactor: Redactor
-    max_file_bytes: int
     max_context_tokens: int
     watcher: Watcher | None = None
     updates_at_once: int = 2
 
     def freshness(self, *, index: Callable[[], EvidenceIndex]) -> Freshness:
         """What compares memory with the disk."""
-        return Freshness(sandbox=self.sandbox, index=index, clock=self.clock)
+        return Freshness(sandbox=self.reader.sandbox, index=index, clock=self.clock)
 
     def indexer(self, identity: WorkspaceIdentity) -> Indexer:
         """What keeps the index equal to the disk."""
         return Indexer(
             identity.key,
-            sandbox=self.sandbox,
+            reader=self.reader,
             index=self.index,
             spare=self.spare_index,
             signals=self.signals,
-            redactor=self.redactor,
-            max_file_bytes=self.max_file_bytes,
             at_once=self.updates_at_once,
         )
 
@@ -61,26 +56,18 @@ class Surroundings:
         """What learns from the host's events."""
         return Ingestor(
             identity,
-            sandbox=self.sandbox,
+            reader=self.reader,
             indexer=indexer,
             freshness=freshness,
-            redactor=self.redactor,
             clock=self.clock,
             signals=self.signals,
-            max_file_bytes=self.max_file_bytes,
         )
 
     def compactor(
         self, identity: WorkspaceIdentity, *, index: Callable[[], EvidenceIndex]
     ) -> Compactor:
         """What makes facts of entries."""
-        summariser = Summariser(
-            sandbox=self.sandbox,
-            index=index,
-            redactor=self.redactor,
-            clock=self.clock,
-            max_file_bytes=self.max_file_bytes,
-        )
+        summariser = Summariser(reader=self.reader, index=index, clock=self.clock)
         return Compactor(
             identity.key,
             summariser=summariser,

@@ -75,10 +75,9 @@ class Workspace:
         """Nothing runs and nothing is read before `run`."""
         self.identity = identity
         self.turns = turns
-        self.redactor = given.redactor
-        self.max_file_bytes = given.max_file_bytes
+        self.reader = given.reader
         self.max_context_tokens = given.max_context_tokens
-        self.sandbox = given.sandbox
+        self.sandbox = given.reader.sandbox
         self.window = Window()
         # No part refers back to the whole: so what a closed one held is free without a look
         # through all objects, which leaves out what a large index has set apart.
@@ -250,7 +249,7 @@ class Workspace:
 
     def _clean(self, subjects: Sequence[Subject]) -> list[Subject]:
         """Those that may be written down."""
-        return [one for one in subjects if not holds_secret(one, self.redactor)]
+        return [one for one in subjects if not holds_secret(one, self.reader.redactor)]
 
     def _fold(self, letter: _Letter) -> None:
         try:

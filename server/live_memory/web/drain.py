@@ -89,8 +89,9 @@ class Drain:
             scope.cancel()
 
     def _note_end(self) -> None:
-        self._something_ended.set()
-        self._something_ended = anyio.Event()
+        if self._something_ended.statistics().tasks_waiting:
+            self._something_ended.set()
+            self._something_ended = anyio.Event()
 
 
 class Drained:

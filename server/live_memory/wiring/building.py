@@ -39,6 +39,7 @@ from live_memory.flow.ingesting.reception import Reception
 from live_memory.flow.models.lending import Companion
 from live_memory.flow.models.metering import Purse
 from live_memory.flow.models.resting import Rest
+from live_memory.flow.reader import Reader
 from live_memory.flow.surroundings import Surroundings
 from live_memory.flow.turns import Turns
 from live_memory.flow.workspace import Workspace
@@ -99,14 +100,12 @@ class _Opener:
             # Answers go on from what fits in memory.
             index, problem = in_memory_index(self._parsing), f"the index is not kept: {why}"
         given = Surroundings(
-            sandbox=sandbox,
+            reader=Reader(sandbox, self._redactor, self._settings.max_file_bytes),
             index=index,
             spare_index=functools.partial(in_memory_index, self._parsing),
             store=self._store,
             signals=self._signals,
             clock=_SystemClock(),
-            redactor=self._redactor,
-            max_file_bytes=self._settings.max_file_bytes,
             max_context_tokens=self._settings.max_context_tokens,
             watcher=DiskWatcher(identity.root) if self._settings.watch else None,
             updates_at_once=1 + spare_processors(),

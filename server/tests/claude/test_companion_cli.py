@@ -28,6 +28,7 @@ from live_memory.flow.companion.consult import Draft, consult
 from live_memory.flow.companion.toolbox import Toolbox
 from live_memory.flow.evidence.desk import Shelf
 from live_memory.flow.progress import silent
+from live_memory.flow.reader import Reader
 from live_memory.ports import LanguageModel
 from tests.claude.fake_anthropic import FakeAnthropic, Json, Turn
 from tests.claude.stage import Stage
@@ -69,10 +70,8 @@ def model_at(api: FakeAnthropic, stage: Stage, *, key: str | None = "dummy-key")
 
 
 def toolbox() -> Toolbox:
-    sandbox, most = InMemorySandbox(APP), 256 * 1024
-    shelf = Shelf(sandbox, redactor=Redactor(), max_bytes=most)
-    memory = sandbox, in_memory_index(), shelf, House(), Redactor(), most
-    return Toolbox(*memory, lambda: EntryNumber(1))
+    shelf = Shelf(Reader(InMemorySandbox(APP), Redactor(), 256 * 1024))
+    return Toolbox(shelf, in_memory_index(), House(), lambda: EntryNumber(1))
 
 
 async def asked(

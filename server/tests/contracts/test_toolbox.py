@@ -14,8 +14,8 @@ from live_memory.core.memory.events import EntryNumber
 from live_memory.core.reading.redaction import Redactor
 from live_memory.core.values import Instant, WorkspaceKey
 from live_memory.flow.companion.toolbox import Toolbox
-from live_memory.flow.evidence.desk import Shelf
 from live_memory.flow.indexing import Indexer
+from live_memory.flow.reader import Reader
 from tests.contracts.sandbox_worlds import git, make_repository, opened_on_disk
 from tests.contracts.test_sandbox_escapes import bad_names
 from tests.support.memory import House
@@ -55,18 +55,16 @@ async def tools(ws: Path) -> AsyncIterator[Toolbox]:
 
 async def toolbox_over(sandbox: DiskSandbox) -> Toolbox:
     index, house = in_memory_index(), House()
+    reader = Reader(sandbox, Redactor(), MOST)
     indexer = Indexer(
         WorkspaceKey.of_root("/ws"),
-        sandbox=sandbox,
+        reader=reader,
         index=index,
         spare=in_memory_index,
         signals=house,
-        redactor=Redactor(),
-        max_file_bytes=MOST,
     )
     await indexer.once()
-    shelf = Shelf(sandbox, redactor=Redactor(), max_bytes=MOST)
-    return Toolbox(sandbox, index, shelf, house, Redactor(), MOST, lambda: EntryNumber(1))
+    return Toolbox(indexer.shelf, index, house, lambda: EntryNumber(1))
 
 
 async def run_tool(tools: Toolbox, tool: str, /, **arguments: object) -> ToolResult:

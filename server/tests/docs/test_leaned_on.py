@@ -9,7 +9,7 @@ import sys
 import pytest
 import uvicorn
 from starlette.types import Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 
 async def _no_app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -19,7 +19,8 @@ async def _no_app(scope: Scope, receive: Receive, send: Send) -> None:
 @pytest.mark.parametrize(
     ("name", "broken"),
     [
-        ("conn", "a request's head is not bounded in time: web/hosting/connections.py"),
+        ("cycle", "a second request is read beside the first: web/hosting/connections.py"),
+        ("parser", "requests are not read: web/hosting/connections.py"),
         ("connections", "the oldest idle connection gives no way: web/hosting/connections.py"),
         ("loop", "a head that does not come is waited for: web/hosting/connections.py"),
         ("transport", "a connection is not aborted: web/hosting/connections.py"),
@@ -27,14 +28,17 @@ async def _no_app(scope: Scope, receive: Receive, send: Send) -> None:
     ],
 )
 async def test_the_http_protocol_has_the_state_that_ours_reads(name: str, broken: str) -> None:
-    protocol = H11Protocol(uvicorn.Config(_no_app), uvicorn.server.ServerState(), {})
-    assert hasattr(protocol, name), f"uvicorn's H11Protocol has no {name!r}: {broken}"
+    protocol = HttpToolsProtocol(uvicorn.Config(_no_app), uvicorn.server.ServerState(), {})
+    assert hasattr(protocol, name), f"uvicorn's HttpToolsProtocol has no {name!r}: {broken}"
 
 
 @pytest.mark.parametrize(
     ("name", "parameters", "broken"),
     [
         ("data_received", ["self", "data"], "heads are not collected: connections.py"),
+        ("on_message_begin", ["self"], "requests in chunks are followed at once: connections.py"),
+        ("on_headers_complete", ["self"], "where a body begins is not seen: connections.py"),
+        ("on_message_complete", ["self"], "where a body ends is not seen: connections.py"),
         ("on_response_complete", ["self"], "pieces of a reply are not joined: connections.py"),
         ("send_400_response", ["self", "msg"], "too large a head gets no reply: connections.py"),
     ],
@@ -42,8 +46,8 @@ async def test_the_http_protocol_has_the_state_that_ours_reads(name: str, broken
 def test_the_http_protocol_has_the_methods_that_ours_overrides(
     name: str, parameters: list[str], broken: str
 ) -> None:
-    found = list(inspect.signature(getattr(H11Protocol, name)).parameters)
-    assert found == parameters, f"uvicorn's H11Protocol.{name} changed: {broken}"
+    found = list(inspect.signature(getattr(HttpToolsProtocol, name)).parameters)
+    assert found == parameters, f"uvicorn's HttpToolsProtocol.{name} changed: {broken}"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's")

@@ -22,6 +22,7 @@ from live_memory.flow.answer_from_evidence import answer_from_evidence, head_sta
 from live_memory.flow.evidence import beyond
 from live_memory.flow.evidence.desk import Desk, Shelf
 from live_memory.flow.indexing import Indexer
+from live_memory.flow.reader import Reader
 from tests.contracts.sandbox_worlds import Way, git, opened_on_disk, write
 from tests.support.observing import observed
 
@@ -54,12 +55,10 @@ async def _desk(root: Path, way: Way) -> AsyncIterator[Desk]:
     async with opened_on_disk(root, way) as sandbox:
         indexer = Indexer(
             WorkspaceKey.of_root(str(root)),
-            sandbox=sandbox,
+            reader=Reader(sandbox, Redactor(), LIMIT),
             index=in_memory_index(),
             spare=in_memory_index,
             signals=_Silent(),
-            redactor=Redactor(),
-            max_file_bytes=LIMIT,
         )
         await indexer.once()
         yield Desk(indexer.shelf, indexer.index)
@@ -380,7 +379,7 @@ class _Endless(InMemorySandbox):
 async def test_files_beyond_the_end_of_the_listing_are_not_said_to_lack_a_name() -> None:
     index = in_memory_index()
     await index.update([observed("app.py", APP)], textless={}, gone=())
-    desk = Desk(Shelf(_Endless({"app.py": APP}), redactor=Redactor(), max_bytes=LIMIT), index)
+    desk = Desk(Shelf(Reader(_Endless({"app.py": APP}), Redactor(), LIMIT)), index)
     question = Question("Where is frobnicate_all defined?", Instant(0.0))
     answer = await answer_from_evidence(question, desk=desk)
     await index.aclose()
@@ -419,7 +418,7 @@ async def test_what_could_not_be_looked_at_is_never_taken_for_empty(
     sandbox, index = _Failing({"app.py": APP, "app.js": BUNDLE.encode()}), in_memory_index()
     sandbox.is_hanging = is_hanging
     await index.update([observed("app.py", APP)], textless={}, gone=())
-    desk = Desk(Shelf(sandbox, redactor=Redactor(), max_bytes=LIMIT), index)
+    desk = Desk(Shelf(Reader(sandbox, Redactor(), LIMIT)), index)
     question = Question("Where is frobnicate_all defined?", Instant(0.0))
     answer = await answer_from_evidence(question, desk=desk)
     await index.aclose()

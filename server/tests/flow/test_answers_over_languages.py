@@ -7,6 +7,7 @@ from live_memory.core.reading.redaction import DEFAULT
 from live_memory.core.values import Instant
 from live_memory.flow.answer_from_evidence import answer_from_evidence
 from live_memory.flow.evidence.desk import Desk, Shelf
+from live_memory.flow.reader import Reader
 from tests.support.observing import observed
 
 
@@ -14,7 +15,7 @@ async def _answer(text: str, world: dict[str, str]) -> Answer:
     index = in_memory_index()
     await index.update([observed(*item) for item in world.items()], textless={}, gone=())
     sandbox = InMemorySandbox({name: each.encode() for name, each in world.items()})
-    shelf = Shelf(sandbox, redactor=DEFAULT, max_bytes=256 * 1024)
+    shelf = Shelf(Reader(sandbox, DEFAULT, 256 * 1024))
     return await answer_from_evidence(Question(text, Instant(0.0)), desk=Desk(shelf, index))
 
 

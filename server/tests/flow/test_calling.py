@@ -10,6 +10,7 @@ from live_memory.core.values import RelPath
 from live_memory.flow.evidence import calling
 from live_memory.flow.evidence.calling import Callers, callers
 from live_memory.flow.evidence.desk import Desk, Shelf
+from live_memory.flow.reader import Reader
 from tests.support.observing import observed
 
 USERS = "export class UserService {\n  findAll() {\n    return [];\n  }\n}\n"
@@ -49,7 +50,7 @@ async def _callers(
     index = in_memory_index()
     await index.update([observed(*item) for item in files.items()], textless={}, gone=())
     sandbox = InMemorySandbox({path: text.encode() for path, text in files.items()})
-    desk = Desk(Shelf(sandbox, redactor=DEFAULT, max_bytes=10_000), index)
+    desk = Desk(Shelf(Reader(sandbox, DEFAULT, 10_000)), index)
     return await callers(name, desk, depth=depth, mentions=mentions)
 
 

@@ -22,6 +22,7 @@ from live_memory.core.values import ContentHash, Instant, RelPath
 from live_memory.flow.answer_from_evidence import answer_from_evidence, head_start
 from live_memory.flow.evidence import desk
 from live_memory.flow.evidence.desk import Desk, Shelf
+from live_memory.flow.reader import Reader
 from live_memory.ports import EvidenceIndex
 from tests.support.observing import observed
 
@@ -91,7 +92,7 @@ async def _index(files: dict[str, str]) -> EvidenceIndex:
 
 
 def _shelf(files: dict[str, str]) -> Shelf:
-    return Shelf(_sandbox(files), redactor=DEFAULT, max_bytes=256 * 1024)
+    return Shelf(Reader(_sandbox(files), DEFAULT, 256 * 1024))
 
 
 PATH = RelPath("a.py")
@@ -99,7 +100,7 @@ PATH = RelPath("a.py")
 
 async def test_the_same_bytes_are_redacted_once_and_other_bytes_again() -> None:
     sandbox, redactor = _sandbox({"a.py": "one\n", "b.py": "two\n"}), _counting()
-    shelf = Shelf(sandbox, redactor=redactor, max_bytes=1_000)
+    shelf = Shelf(Reader(sandbox, redactor, 1_000))
     for _ in range(3):
         assert [seen.text.text for seen in await shelf.read([PATH])] == ["one\n"]
     assert redactor.texts == ["one\n"]
@@ -112,7 +113,7 @@ async def test_the_same_bytes_are_redacted_once_and_other_bytes_again() -> None:
 
 async def test_a_file_that_was_only_touched_has_its_new_signature() -> None:
     sandbox = _sandbox({"a.py": "one\n"})
-    shelf = Shelf(sandbox, redactor=DEFAULT, max_bytes=1_000)
+    shelf = Shelf(Reader(sandbox, DEFAULT, 1_000))
     before = (await shelf.read([PATH]))[0]
     sandbox.put("a.py", b"one\n")
     after = (await shelf.read([PATH]))[0]
@@ -131,7 +132,7 @@ async def test_what_was_used_longest_ago_makes_room(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(desk, "_KEPT_CHARACTERS", 9)
     redactor = _counting()
     files = {"a.py": "aaa\n", "b.py": "bbb\n", "c.py": "ccc\n"}
-    shelf = Shelf(_sandbox(files), redactor=redactor, max_bytes=1_000)
+    shelf = Shelf(Reader(_sandbox(files), redactor, 1_000))
     for name in ("a.py", "b.py", "a.py", "c.py", "a.py", "b.py"):
         await shelf.read([RelPath(name)])
     assert redactor.texts == ["aaa\n", "bbb\n", "ccc\n", "bbb\n"]
@@ -140,7 +141,7 @@ async def test_what_was_used_longest_ago_makes_room(monkeypatch: pytest.MonkeyPa
 
 async def test_missing_and_binary_files_give_nothing() -> None:
     sandbox = InMemorySandbox({"a.py": b"\0\0\0\1"})
-    shelf = Shelf(sandbox, redactor=DEFAULT, max_bytes=1_000)
+    shelf = Shelf(Reader(sandbox, DEFAULT, 1_000))
     assert await shelf.read([PATH, RelPath("b.py")]) == []
     assert await shelf.read([]) == []
 
@@ -202,7 +203,7 @@ async def test_a_way_over_bytes_that_are_gone_is_not_claimed() -> None:
     """Only the file that defines the end is opened for the words of the question."""
     index, sandbox = await _index(WORLD), _sandbox(WORLD)
     sandbox.put("src/app.py", APP.replace("helpers.render_page(request)", "None").encode())
-    shelf = Shelf(sandbox, redactor=DEFAULT, max_bytes=1_000)
+    shelf = Shelf(Reader(sandbox, DEFAULT, 1_000))
     question = Question("How does __call__ reach render_page?", Instant(0.0))
     answer = await answer_from_evidence(question, desk=Desk(shelf, index))
     assert not answer.text.startswith("From ")
@@ -262,7 +263,7 @@ async def test_beside_the_uses_of_a_name_a_model_is_shown_what_ranks() -> None:
 async def test_what_earlier_answers_cited_is_shown_while_those_bytes_are_there() -> None:
     files = WORLD | {"src/z.py": "def zebra():\n" + "    stripes()\n" * 9}
     index, sandbox = await _index(files), _sandbox(files)
-    shelf = Shelf(sandbox, redactor=DEFAULT, max_bytes=10_000)
+    shelf = Shelf(Reader(sandbox, DEFAULT, 10_000))
     path = RelPath("src/z.py")
     answer = Answer(
         "",

@@ -25,6 +25,7 @@ from live_memory.flow.ingesting.ingestor import Ingestor
 from live_memory.flow.ingesting.reception import Reception
 from live_memory.flow.ingesting.waiting import MOST_WAITING, Waiting
 from live_memory.flow.progress import silent
+from live_memory.flow.reader import Reader
 from live_memory.flow.statistics import WorkspaceStats
 from live_memory.flow.workspace import Workspace
 from live_memory.ports import HostDialect, Missed, Worktrees
@@ -238,13 +239,11 @@ async def test_a_busy_window_gets_the_event_a_moment_later() -> None:
             at.house.sandbox,
             Ingestor(
                 memory.identity,
-                sandbox=at.house.sandbox,
+                reader=memory.reader,
                 indexer=memory.indexer,
                 freshness=memory.freshness,
-                redactor=memory.redactor,
                 clock=at.house,
                 signals=at.house,
-                max_file_bytes=1_000,
             ),
         )
         async with anyio.create_task_group() as tasks:
@@ -266,13 +265,11 @@ async def test_our_own_credentials_are_taken_out_by_what_they_are() -> None:
         memory = await at.memory()
         ingestor = Ingestor(
             memory.identity,
-            sandbox=sandbox,
+            reader=Reader(sandbox, Redactor(exact=("plain-words-of-no-shape",)), 1_000),
             indexer=memory.indexer,
             freshness=memory.freshness,
-            redactor=Redactor(exact=("plain-words-of-no-shape",)),
             clock=at.house,
             signals=at.house,
-            max_file_bytes=1_000,
         )
         ingestor.offer([Notice("/app/a.py", views=((),))])
         (event,) = await ingestor.rest(memory.window)

@@ -8,6 +8,7 @@ from live_memory.core.reading.redaction import DEFAULT
 from live_memory.flow.evidence import calling, tracing
 from live_memory.flow.evidence.desk import Desk, Shelf
 from live_memory.flow.evidence.tracing import way
+from live_memory.flow.reader import Reader
 from tests.support.observing import observed
 
 SHOP = """from stores import FileStore
@@ -58,7 +59,7 @@ async def _desk(files: dict[str, str]) -> Desk:
     index = in_memory_index()
     await index.update([observed(*item) for item in files.items()], textless={}, gone=())
     sandbox = InMemorySandbox({name: text.encode() for name, text in files.items()})
-    return Desk(Shelf(sandbox, redactor=DEFAULT, max_bytes=10_000), index)
+    return Desk(Shelf(Reader(sandbox, DEFAULT, 10_000)), index)
 
 
 async def _way(start: str, end: str, files: dict[str, str] = WORLD) -> list[str]:
@@ -156,7 +157,7 @@ async def test_a_caller_that_is_gone_is_no_step() -> None:
     desk = await _desk(WORLD)
     files = {**WORLD, "shop.py": SHOP.replace("self.sell(1)", "pass")}
     sandbox = InMemorySandbox({name: text.encode() for name, text in files.items()})
-    now = Desk(Shelf(sandbox, redactor=DEFAULT, max_bytes=10_000), desk.index)
+    now = Desk(Shelf(Reader(sandbox, DEFAULT, 10_000)), desk.index)
     assert await way("start", "FileStore.save", now) == []
 
 

@@ -20,6 +20,7 @@ from live_memory.flow.hub import Hub
 from live_memory.flow.models.lending import Companion
 from live_memory.flow.models.metering import Purse
 from live_memory.flow.models.resting import Rest
+from live_memory.flow.reader import Reader
 from live_memory.flow.surroundings import Surroundings
 from live_memory.flow.turns import Turns
 from live_memory.flow.workspace import Workspace
@@ -109,14 +110,12 @@ class House:
         """As wiring does it."""
         self.opened += 1
         given = Surroundings(
-            sandbox=await self.open(workspace),
+            reader=Reader(await self.open(workspace), Redactor(), 256 * 1024),
             index=await self.open_index(),
             spare_index=in_memory_index,
             store=self.store,
             signals=self,
             clock=self,
-            redactor=Redactor(),
-            max_file_bytes=256 * 1024,
             max_context_tokens=self.max_context_tokens,
             watcher=self.watcher,
         )

@@ -23,15 +23,14 @@ from live_memory.core.memory.coverage import Span, merged
 from live_memory.core.memory.events import Compacted, QuestionAnswered
 from live_memory.core.memory.ledger import Fact, FactOrigin, Ledger
 from live_memory.core.memory.window import Window
-from live_memory.core.reading.admission import observe
 from live_memory.core.reading.lookup import LogQuery
-from live_memory.core.reading.observation import FileRead, Observation, Skipped
-from live_memory.core.reading.redaction import Redactor
+from live_memory.core.reading.observation import Observation
 from live_memory.core.tokens import estimate
 from live_memory.core.values import RelPath, StatSignature
 from live_memory.flow.models.lending import Companion
 from live_memory.flow.models.metering import Meter
-from live_memory.ports import Clock, EvidenceIndex, Sandbox
+from live_memory.flow.reader import Reader
+from live_memory.ports import Clock, EvidenceIndex
 
 __all__ = ["Summariser"]
 
@@ -63,17 +62,13 @@ class Summariser:
     def __init__(
         self,
         *,
-        sandbox: Sandbox,
+        reader: Reader,
         index: Callable[[], EvidenceIndex],
-        redactor: Redactor,
         clock: Clock,
-        max_file_bytes: int,
     ) -> None:
-        self._sandbox = sandbox
+        self._reader = reader
         self._index = index
-        self._redactor = redactor
         self._clock = clock
-        self._max_file_bytes = max_file_bytes
 
     async def by_model(
         self, planned: CompactionPlan, window: Window, companion: Companion
@@ -120,7 +115,7 @@ class Summariser:
 
     async def _commit(self) -> str | None:
         """The commit at which facts are found true, where there is one."""
-        history = await self._sandbox.history(LogQuery(limit=1))
+        history = await self._reader.sandbox.history(LogQuery(limit=1))
         return history.commits[0].id if history.commits else None
 
     async def _judged(
@@ -157,20 +152,15 @@ class Summariser:
         paths = list(wanted)
         for start in range(0, len(paths), _BATCH):
             batch = paths[start : start + _BATCH]
-            reads = await self._sandbox.read(
-                [p.text for p in batch], max_bytes=self._max_file_bytes
-            )
-            seen = await anyio.to_thread.run_sync(self._observed, reads)
+            reads = await self._reader.bytes_of([p.text for p in batch])
+            outcomes = await self._reader.observed(reads)
+            seen = [each for each in outcomes if isinstance(each, Observation)]
             new = [each for each in seen if indexed.get(each.path) != each.signature]
             if new:
                 await self._index().update(new, textless={}, gone=())
             for each in seen:
                 found[each.path] = _shown(each, merged(wanted.get(each.path, ())))
         return found
-
-    def _observed(self, reads: Sequence[FileRead | Skipped]) -> list[Observation]:
-        whole = (observe(r, redactor=self._redactor) for r in reads if isinstance(r, FileRead))
-        return [each for each in whole if isinstance(each, Observation)]
 
 
 def _divided(

@@ -3,10 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import groupby
-
-import anyio.to_thread
 
 from live_memory.core.companion.rendering import excerpt, name_of_file, numbered, one_line
 from live_memory.core.companion.tools import ToolRequest
@@ -14,13 +11,11 @@ from live_memory.core.errors import InvalidRequest
 from live_memory.core.evidence.outline import enclosing
 from live_memory.core.evidence.places import OpenedFile, Place
 from live_memory.core.evidence.uses import is_definition_of
-from live_memory.core.reading.admission import observe
 from live_memory.core.reading.lookup import Match, Matches, TextPattern
 from live_memory.core.reading.observation import Observation, Skipped
-from live_memory.core.reading.redaction import Redactor
 from live_memory.core.values import RelPath
 from live_memory.flow.evidence.desk import Desk, Shelf
-from live_memory.ports import EvidenceIndex, Sandbox
+from live_memory.ports import EvidenceIndex
 
 __all__ = ["Looking", "as_word"]
 
@@ -33,11 +28,8 @@ _SPECIAL = re.compile(r"[.^$*+?{}\[\]\\|()]")
 class Looking:
     """Opens what the tools show; stretches that were asked for are `noted`."""
 
-    sandbox: Sandbox
-    index: EvidenceIndex
     shelf: Shelf
-    redactor: Redactor
-    max_file_bytes: int
+    index: EvidenceIndex
     noted: Callable[[OpenedFile, Place], None]
 
     async def read(self, request: ToolRequest) -> str:
@@ -67,13 +59,13 @@ class Looking:
         )
         said = ""
         try:
-            found = await self.sandbox.search(pattern)
+            found = await self.shelf.reader.sandbox.search(pattern)
         except InvalidRequest as problem:
             pattern = replace(pattern, regex=_literal(pattern.regex))
-            found = await self.sandbox.search(pattern)
+            found = await self.shelf.reader.sandbox.search(pattern)
             said = f"({problem}; looked for the text itself)\n"
         if not found.matches and not pattern.ignore_case:
-            found = await self.sandbox.search(replace(pattern, ignore_case=True))
+            found = await self.shelf.reader.sandbox.search(replace(pattern, ignore_case=True))
             said += "(nothing as it is written; in upper or lower case:)\n" * bool(found.matches)
         return said + await self.matches(found, context=request.number("context"))
 
@@ -103,7 +95,7 @@ class Looking:
 
     async def _file(self, name: str, last: int) -> OpenedFile | Skipped:
         """A file as it is now, with its lines up to `last` where it has them."""
-        seen: Observation | Skipped = await self._observed(name, self.max_file_bytes)
+        seen: Observation | Skipped = await self._observed(name, None)
         if isinstance(seen, Observation) and seen.is_clipped and last > len(seen.lines):
             seen = await self._observed(name, _LARGEST)
         if isinstance(seen, Skipped):
@@ -113,11 +105,10 @@ class Looking:
         there = tuple(d for d in outline if is_definition_of(file, d))
         return OpenedFile(seen.path, seen.sha, seen.lines, there, seen.is_clipped)
 
-    async def _observed(self, name: str, max_bytes: int) -> Observation | Skipped:
-        (read,) = await self.sandbox.read([name], max_bytes=max_bytes)
-        if isinstance(read, Skipped):
-            return read
-        return await anyio.to_thread.run_sync(partial(observe, read, redactor=self.redactor))
+    async def _observed(self, name: str, max_bytes: int | None) -> Observation | Skipped:
+        reader = self.shelf.reader
+        (seen,) = await reader.observed(await reader.bytes_of([name], max_bytes=max_bytes))
+        return seen
 
     async def _opened(self, last: Mapping[RelPath, int]) -> Mapping[RelPath, OpenedFile]:
         """Files as they are now, with their lines up to `last`."""
@@ -128,7 +119,7 @@ class Looking:
 
     def redacted(self, text: str) -> str:
         """A text on one line and without secrets."""
-        return one_line(self.redactor.redact(text).text.text)
+        return one_line(self.shelf.reader.redacted(text))
 
 
 def as_word(name: str, *, limit: int) -> TextPattern:

@@ -89,12 +89,9 @@ class Consultation:
         self._lines, self._pinned = "", ""
         self._meter = Meter(companion.model, companion.purse, companion.rest)
         self._tools = Toolbox(
-            memory.sandbox,
-            memory.index,
             memory.indexer.shelf,
+            memory.index,
             companion.clock,
-            redactor=memory.redactor,
-            max_file_bytes=memory.max_file_bytes,
             moment=lambda: memory.window.next_number,
         )
 

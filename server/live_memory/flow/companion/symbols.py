@@ -64,7 +64,9 @@ class Symbols:
         """Uses of a name and what they may mean, and who calls those that use it."""
         name, depth = request.text("name"), request.number("depth")
         desk = Desk(self.looking.shelf, self.looking.index)
-        found = await self.looking.sandbox.search(as_word(base_name(name), limit=_MOST_SEARCHED))
+        found = await self.looking.shelf.reader.sandbox.search(
+            as_word(base_name(name), limit=_MOST_SEARCHED)
+        )
         mentions = [Place(m.path, m.line, m.line) for m in found.matches]
         known = await callers(name, desk, depth=depth, mentions=mentions)
         tests = [edge for edge in known.edges if edge.use.is_test]
@@ -83,7 +85,7 @@ class Symbols:
         )
 
     async def _mentions(self, name: str) -> str:
-        found = await self.looking.sandbox.search(as_word(name, limit=_MOST_MENTIONS))
+        found = await self.looking.shelf.reader.sandbox.search(as_word(name, limit=_MOST_MENTIONS))
         lines = await self.looking.matches(found, context=1)
         return self._unknown(name) + lines
 

@@ -25,12 +25,12 @@ from live_memory.core.reading.lookup import (
     LogQuery,
     NamePattern,
 )
-from live_memory.core.reading.redaction import Redactor
 from live_memory.core.values import Origin, RelPath
 from live_memory.flow.companion.looking import Looking
 from live_memory.flow.companion.symbols import Symbols
 from live_memory.flow.evidence.desk import Shelf
-from live_memory.ports import Clock, EvidenceIndex, Sandbox
+from live_memory.flow.reader import Reader
+from live_memory.ports import Clock, EvidenceIndex
 
 __all__ = ["Seen", "Toolbox"]
 
@@ -54,12 +54,9 @@ class Seen:
 class Toolbox:
     """The tools for one question; it counts what they gave and keeps what was seen."""
 
-    sandbox: Sandbox
-    index: EvidenceIndex
     shelf: Shelf
+    index: EvidenceIndex
     clock: Clock
-    redactor: Redactor
-    max_file_bytes: int
     moment: Callable[[], EntryNumber]
     calls: int = 0
     characters: int = 0
@@ -105,11 +102,8 @@ class Toolbox:
 
     def _tools(self) -> dict[str, _Run]:
         looking = Looking(
-            self.sandbox,
-            self.index,
             self.shelf,
-            self.redactor,
-            self.max_file_bytes,
+            self.index,
             noted=partial(self._note, self.moment()),
         )
         symbols = Symbols(looking)
@@ -132,16 +126,16 @@ class Toolbox:
     async def _glob(self, request: ToolRequest) -> str:
         limit = request.number("limit")
         pattern = NamePattern(request.text("pattern"), limit + 1)
-        return _paths(await self.sandbox.find(pattern), limit)
+        return _paths(await self.shelf.reader.sandbox.find(pattern), limit)
 
     async def _find_paths(self, request: ToolRequest) -> str:
         words = request.text("words").lower().split()
-        listing = await self.sandbox.list()
+        listing = await self.shelf.reader.sandbox.list()
         hits = [f.path for f in listing.files if all(w in f.path.text.lower() for w in words)]
         return _paths(hits, request.number("limit"))
 
     async def _changed(self, request: ToolRequest) -> str:
-        history = await self.sandbox.history(ChangedFiles(request.text("since")))
+        history = await self.shelf.reader.sandbox.history(ChangedFiles(request.text("since")))
         lines = "".join(f"{status} {one_line(name)}\n" for status, name in history.changed)
         return (
             (history.problem or "")
@@ -153,11 +147,11 @@ class Toolbox:
         text, path = request.text("text"), request.text("path") or None
         limit = request.number("limit")
         query = CommitSearch(text, path, limit) if text else LogQuery(path, limit)
-        return _commits(await self.sandbox.history(query), self.redactor)
+        return _commits(await self.shelf.reader.sandbox.history(query), self.shelf.reader)
 
 
-def _commits(history: History, redactor: Redactor) -> str:
-    lines = "".join(_commit(c, redactor, is_end=c.id in history.ends) for c in history.commits)
+def _commits(history: History, reader: Reader) -> str:
+    lines = "".join(_commit(c, reader, is_end=c.id in history.ends) for c in history.commits)
     end = _end(len(history.commits), "commits", is_cut=history.is_cut)
     if history.is_shallow:
         end += (
@@ -166,8 +160,8 @@ def _commits(history: History, redactor: Redactor) -> str:
     return (f"{history.problem}\n" if history.problem else "") + lines + end
 
 
-def _commit(commit: Commit, redactor: Redactor, *, is_end: bool) -> str:
-    subject = one_line(redactor.redact(commit.subject).text.text)
+def _commit(commit: Commit, reader: Reader, *, is_end: bool) -> str:
+    subject = one_line(reader.redacted(commit.subject))
     if is_end:
         return f"{commit.id[:12]} {subject} (the shallow history ends here: its lines are older)\n"
     return f"{commit.id[:12]} {subject}\n" + "".join(

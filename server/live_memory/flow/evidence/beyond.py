@@ -133,7 +133,7 @@ class _Look:
         """Look at everything that can be looked at, and name the rest."""
         listing = await self._shelf.listing()
         try:
-            omitted = await self._shelf.sandbox.omitted(listing)
+            omitted = await self._shelf.reader.sandbox.omitted(listing)
         except LiveMemoryError as problem:
             self._unseen.append(f"what the listing leaves out ({problem})")
             omitted = ()
@@ -174,7 +174,7 @@ class _Look:
             return Matches(())
         pattern = TextPattern(regex, ignore_case=True, limit=_MOST_MATCHES, among=tuple(files))
         try:
-            return await self._shelf.sandbox.search(pattern)
+            return await self._shelf.reader.sandbox.search(pattern)
         except LiveMemoryError as problem:
             self._unseen.append(f"{len(files):,} files that are not learned ({problem})")
             return Matches(())
@@ -197,7 +197,7 @@ class _Look:
         names = [path.text for path in paths]
         if not names:
             return ()
-        reads = await self._shelf.sandbox.read(names, max_bytes=LARGEST_SEARCHED)
+        reads = await self._shelf.reader.bytes_of(names, max_bytes=LARGEST_SEARCHED)
         whole: list[FileRead] = []
         for read in reads:
             size = sum(len(each.data) for each in whole)
@@ -208,5 +208,5 @@ class _Look:
         return files
 
     def _opened(self, reads: Iterable[FileRead]) -> list[Opened | None]:
-        shelf = self._shelf
-        return [opened(r, redactor=shelf.redactor, max_bytes=shelf.max_bytes) for r in reads]
+        reader = self._shelf.reader
+        return [opened(r, redactor=reader.redactor, max_bytes=reader.max_bytes) for r in reads]

@@ -18,32 +18,29 @@ from live_memory.core.evidence.places import (
     Terms,
 )
 from live_memory.core.evidence.uses import is_definition_of
-from live_memory.core.reading.admission import observe
 from live_memory.core.reading.comparing import Known
 from live_memory.core.reading.lookup import LARGEST_SEARCHED, Listing
 from live_memory.core.reading.names import SEARCHED, refusal_of_name
 from live_memory.core.reading.observation import FileRead, ListedFile, Observation
-from live_memory.core.reading.redaction import Redactor
 from live_memory.core.showing.packet import Excerpt, excerpt
 from live_memory.core.values import ContentHash, RelPath
-from live_memory.ports import EvidenceIndex, Sandbox
+from live_memory.flow.reader import Reader
+from live_memory.ports import EvidenceIndex
 
 __all__ = ["Desk", "Shelf"]
 
 # A question opens ten to twenty files of some 15 kB, and much the same ones as those before it: 48
 # unlike questions about sphinx open 4 MB. What is kept takes three times this in memory.
 _KEPT_CHARACTERS = 4_000_000
-# So many bytes are redacted in two milliseconds, faster than a busy pool gives a thread.
-_LITTLE = 16_000
-# So many files are compared with what is known in as long.
+# So many files are compared with what is known in two milliseconds.
 _MANY = 2_000
 
 
 class Shelf:
     """Reads files of one workspace, and keeps what it redacted by the hash of the bytes."""
 
-    def __init__(self, sandbox: Sandbox, *, redactor: Redactor, max_bytes: int) -> None:
-        self.sandbox, self.redactor, self.max_bytes = sandbox, redactor, max_bytes
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
         self._kept: OrderedDict[tuple[RelPath, ContentHash], Observation] = OrderedDict()
         self._size = 0
         self.listed: Listing | None = None
@@ -52,7 +49,7 @@ class Shelf:
 
     async def listing(self) -> Listing:
         """The last one that a pass over the workspace made, else a new one."""
-        return self.listed or await self.sandbox.list()
+        return self.listed or await self.reader.sandbox.list()
 
     async def unlearned(self, index: EvidenceIndex) -> Sequence[RelPath]:
         """The files that the index does not hold whole and that may be searched."""
@@ -81,22 +78,15 @@ class Shelf:
 
     async def read(self, paths: Iterable[RelPath]) -> Sequence[Observation]:
         """Open the files that have text, as they are now."""
-        names = [path.text for path in paths]
-        if not names:
-            return []
-        outcomes = await self.sandbox.read(names, max_bytes=self.max_bytes)
+        outcomes = await self.reader.bytes_of([path.text for path in paths])
         reads = [outcome for outcome in outcomes if isinstance(outcome, FileRead)]
         new = [read for read in reads if (read.path, read.sha) not in self._kept]
-        for seen in await self._observed(new):
-            self._keep(seen)
+        for seen in await self.reader.observed(new):
+            if isinstance(seen, Observation):
+                self._keep(seen)
         found = [self._taken(read) for read in reads]
         self._make_room()
         return [seen for seen in found if seen is not None]
-
-    async def _observed(self, reads: Sequence[FileRead]) -> Sequence[Observation]:
-        if sum(len(read.data) for read in reads) <= _LITTLE:
-            return _observed(reads, self.redactor)
-        return await anyio.to_thread.run_sync(_observed, reads, self.redactor)
 
     def _taken(self, read: FileRead) -> Observation | None:
         key = read.path, read.sha
@@ -196,8 +186,3 @@ class Desk:
                 self.files[each.path] = OpenedFile(
                     each.path, each.sha, each.lines, outline, each.is_clipped
                 )
-
-
-def _observed(reads: Sequence[FileRead], redactor: Redactor) -> list[Observation]:
-    seen = (observe(read, redactor=redactor) for read in reads)
-    return [each for each in seen if isinstance(each, Observation)]

@@ -16,7 +16,6 @@ from live_memory.core.hosts.shell import Search
 from live_memory.core.memory.events import MemoryEvent
 from live_memory.core.memory.window import Window
 from live_memory.core.reading.observation import FileRead
-from live_memory.core.reading.redaction import Redactor
 from live_memory.core.signals import EventsSkipped
 from live_memory.core.values import Instant
 from live_memory.flow.freshness import Freshness
@@ -25,7 +24,8 @@ from live_memory.flow.ingesting.finding import Finder
 from live_memory.flow.ingesting.judging import Found, Judge
 from live_memory.flow.ingesting.viewing import View
 from live_memory.flow.ingesting.waiting import MOST_WAITING, Item, Waiting
-from live_memory.ports import Clock, Sandbox, SignalSink, WorkspaceIdentity
+from live_memory.flow.reader import Reader
+from live_memory.ports import Clock, SignalSink, WorkspaceIdentity
 
 __all__ = ["Ingestor"]
 
@@ -51,22 +51,21 @@ class Ingestor:
         self,
         identity: WorkspaceIdentity,
         *,
-        sandbox: Sandbox,
+        reader: Reader,
         indexer: Indexer,
         freshness: Freshness,
-        redactor: Redactor,
         clock: Clock,
         signals: SignalSink,
-        max_file_bytes: int,
     ) -> None:
         self._key = identity.key
-        self._sandbox = sandbox
+        sandbox, redactor = reader.sandbox, reader.redactor
+        self._reader, self._sandbox = reader, sandbox
         self._freshness = freshness
-        self._judge = Judge(redactor)
+        self._judge = Judge(reader)
         self._view = View()
         self._clock = clock
         self._signals = signals
-        self._max_file_bytes = max(max_file_bytes, _LEAST_LOOK_BYTES)
+        self._max_bytes = max(reader.max_bytes, _LEAST_LOOK_BYTES)
         self._waiting = Waiting()
         self._in_hand: Sequence[Item] = ()
         self._something = anyio.Event()
@@ -205,7 +204,7 @@ class Ingestor:
         if not files:
             return Found()
         names = [path.text for path in files]
-        reads = await self._sandbox.read(names, max_bytes=self._max_file_bytes)
+        reads = await self._reader.bytes_of(names, max_bytes=self._max_bytes)
         real = [read.path for read in reads if isinstance(read, FileRead)]
         kept = await self._finder.kept(real)
         now = self._clock.now()

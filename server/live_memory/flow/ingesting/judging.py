@@ -7,10 +7,9 @@ from live_memory.core.hosts.notices import Notice
 from live_memory.core.memory.coverage import Shown, note
 from live_memory.core.memory.events import MemoryEvent
 from live_memory.core.memory.learning import Look, is_in_view, learned
-from live_memory.core.reading.admission import observe
 from live_memory.core.reading.observation import FileRead, Observation, Skipped
-from live_memory.core.reading.redaction import Redactor
 from live_memory.core.values import ContentHash, Instant, RelPath
+from live_memory.flow.reader import Reader
 
 __all__ = ["Found", "Judge"]
 
@@ -30,8 +29,8 @@ class Found:
 class Judge:
     """Redacts what was read and tells what of it is new."""
 
-    def __init__(self, redactor: Redactor) -> None:
-        self._redactor = redactor
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
         self._large: dict[tuple[RelPath, ContentHash], Observation | Skipped] = {}
 
     def judged(
@@ -69,9 +68,9 @@ class Judge:
 
     def _observed(self, read: FileRead) -> Observation | Skipped:
         if len(read.data) < _LARGE_BYTES:
-            return observe(read, redactor=self._redactor)
+            return self._reader.observe(read)
         key = (read.path, read.sha)
-        seen = self._large.pop(key, None) or observe(read, redactor=self._redactor)
+        seen = self._large.pop(key, None) or self._reader.observe(read)
         self._large[key] = seen
         while len(self._large) > _MOST_LARGE:
             del self._large[next(iter(self._large))]

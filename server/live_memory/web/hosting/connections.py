@@ -8,9 +8,9 @@ import asyncio
 from contextlib import suppress
 from typing import Any
 
-import h11
+import httptools
 from uvicorn.config import Config
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from live_memory.web.hosting.sending import Joined
@@ -30,8 +30,13 @@ _OURS, _LEAST_WAITING = 48, 8
 _CREDENTIALS = b"authorization:"
 
 
-class GuardedProtocol(H11Protocol):
-    """Takes a request's head whole and in time, or closes the connection."""
+class GuardedProtocol(HttpToolsProtocol):
+    """Takes a request's head whole and in time, or closes the connection.
+
+    One request is read at a time: what a client sends before the reply is there waits, and where
+    that is much, or follows a body in chunks, the client is told by `Connection: close` to send it
+    again (RFC 9112, 9.3.2).
+    """
 
     # The signature is the library's; its state is an untyped dictionary there.
     def __init__(
@@ -42,7 +47,10 @@ class GuardedProtocol(H11Protocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self._head = b""
+        # What has arrived and is not parsed, and how much of it has been searched for its end.
+        self._data, self._searched = b"", 0
+        # Bytes of a body that are still to come; a body in chunks does not say.
+        self._body_left, self._is_in_body = 0, False
         self._head_deadline: asyncio.TimerHandle | None = None
         self._waiting_since: float | None = None
 
@@ -62,35 +70,89 @@ class GuardedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Collect a request's head, then hand on what comes."""
-        if self.conn.their_state is not h11.IDLE:
-            super().data_received(data)
-            return
-        if self._head_deadline is None:
-            # A request has begun: what would close an idle connection must not end it.
-            if self.timeout_keep_alive_task is not None:
-                self.timeout_keep_alive_task.cancel()
-                self.timeout_keep_alive_task = None
-            self._expect_head()
-        looked_at = max(0, len(self._head) - 3)
-        self._head += data
-        # However much comes in one piece, no more of it than a head may have is looked at.
-        end = _end_of_head(self._head, looked_at)
-        if end is not None:
-            self._stop_waiting()
-            head, self._head = self._head, b""
-            super().data_received(_with_blanks_seen(head[:end]) + head[end:])
-        elif len(self._head) >= MAX_HEAD_BYTES:
-            self._stop_waiting()
-            self._head = b""
-            self.send_400_response("The head of the request is too large.")
+        """Parse what may be parsed now."""
+        self._data = self._data + data if self._data else data
+        self._go_on()
+
+    def on_message_begin(self) -> None:
+        """Stop where a request follows a body in chunks before the reply to that is there."""
+        if self._is_answering():
+            raise ValueError("another request")
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """What comes now is the body."""
+        if not self.url.startswith(b"/"):
+            raise ValueError("no path")
+        sizes = [value for name, value in self.headers if name == b"content-length"]
+        self._body_left, self._is_in_body = int(sizes[0]) if sizes else 0, True
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """The body is complete."""
+        self._body_left, self._is_in_body = 0, False
+        super().on_message_complete()
 
     def on_response_complete(self) -> None:
         """The connection is idle again: it may be the one to make room."""
         self._joined.flush()
         super().on_response_complete()
-        if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
+        if not self._is_in_body and not self.transport.is_closing():
             self._waiting_since = self.loop.time()
+            if self._data:
+                self.loop.call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        while self._data and not self.transport.is_closing():
+            if self._is_in_body:
+                end = self._body_left or len(self._data)
+                part, self._data = self._data[:end], self._data[end:]
+                self._body_left = max(0, self._body_left - len(part))
+                self._parse(part)
+            elif self._is_answering():
+                if len(self._data) > MAX_HEAD_BYTES:
+                    self._data, self.cycle.keep_alive = b"", False
+                return
+            elif not self._parse_head():
+                return
+
+    def _parse_head(self) -> bool:
+        """Parse a head once it is here; whether there may be more to do."""
+        # However much comes in one piece, no more of it than a head may have is looked at.
+        end = _end_of_head(self._data, max(0, self._searched - 3))
+        self._searched = 0 if end is not None else len(self._data)
+        if end is not None:
+            self._stop_waiting()
+            head, self._data = self._data[:end], self._data[end:]
+            self._parse(_with_blanks_seen(head))
+        elif len(self._data) >= MAX_HEAD_BYTES:
+            self._stop_waiting()
+            self._data = b""
+            self.send_400_response("The head of the request is too large.")
+        elif self._head_deadline is None:
+            self._stay_open()
+            self._expect_head()
+        return end is not None
+
+    def _parse(self, data: bytes) -> None:
+        self._stay_open()
+        try:
+            self.parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade):
+            if self._is_answering():
+                self.cycle.keep_alive = False
+            else:
+                self.send_400_response("Invalid HTTP request received.")
+
+    def _is_answering(self) -> bool:
+        """Whether a request is complete and its reply is not."""
+        return self.cycle is not None and not (self._is_in_body or self.cycle.response_complete)
+
+    def _stay_open(self) -> None:
+        """A request has begun: what would close an idle connection must not end it."""
+        if self.timeout_keep_alive_task is not None:
+            self.timeout_keep_alive_task.cancel()
+            self.timeout_keep_alive_task = None
 
     def _expect_head(self) -> None:
         self._waiting_since = self.loop.time()
