@@ -126,13 +126,34 @@ def _ways_of_names(sources: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
         applied = {id(n.value): n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
         of_modules = {id(n) for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == "re"}
         any_way = {w for at, w in applied.items() if w in _WAYS + _MORE and at not in of_modules}
+        looped = dict(_ways_of_loops(tree))
         for node in ast.walk(tree):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 way = applied.get(id(node))
                 if way != "pattern":
-                    found = {way} if way else any_way or set(_WAYS)
+                    found = {way} if way else looped.get(id(node)) or any_way or set(_WAYS)
                     ways.setdefault(node.id, set()).update(_USES.get(w, "finditer") for w in found)
     return {name: tuple(sorted(each)) for name, each in ways.items()}
+
+
+def _ways_of_loops(tree: ast.AST) -> Iterator[tuple[int, set[str]]]:
+    """How a loop over a named table of patterns applies each; what else it does with one is no way.
+
+    Yields the identity of the name's node with those ways, where all of them are seen.
+    """
+    for node in ast.walk(tree):
+        loops = [node] if isinstance(node, ast.For) else getattr(node, "generators", [])
+        for loop in loops:
+            if isinstance(loop.iter, ast.Name) and isinstance(loop.target, ast.Name):
+                each = loop.target.id
+                inner = [n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == each]
+                read = [n for n in inner if isinstance(n.ctx, ast.Load)]
+                owners = {
+                    id(n.value): n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)
+                }
+                ways = {owners.get(id(n), "") for n in read}
+                if ways and ways <= {*_WAYS, *_MORE}:
+                    yield id(loop.iter), ways
 
 
 def _written_out(source: str) -> Iterator[tuple[int, str, str]]:
