@@ -6,6 +6,8 @@ are, and nothing that says which model answers or who pays for it: `config.toml`
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 
 __all__ = ["absolute_path", "is_of_a_session", "lasting", "settings_in"]
 
@@ -34,10 +36,18 @@ def is_of_a_session(environ: Mapping[str, str]) -> bool:
 
 
 def settings_in(environ: Mapping[str, str]) -> Mapping[str, str]:
-    """Where settings may be read from; a session names the data folder and nothing else."""
-    if not is_of_a_session(environ):
-        return environ
-    return {name: text for name, text in environ.items() if name == _DATA_DIR}
+    """Where settings may be read from; a session names the data folder and nothing else.
+
+    A shell names that folder as it names any, seen from its working folder.
+    """
+    found = dict(environ)
+    if is_of_a_session(environ):
+        found = {name: text for name, text in environ.items() if name == _DATA_DIR}
+    named = found.get(_DATA_DIR, "")
+    if named and not named.startswith("~"):
+        with suppress(FileNotFoundError):  # the working folder is gone: refused as it stands
+            found[_DATA_DIR] = str(Path(named).absolute())
+    return found
 
 
 def lasting(environ: Mapping[str, str]) -> dict[str, str]:
