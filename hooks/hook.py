@@ -79,7 +79,7 @@ def data_dir_in(text):
     """What a TOML file sets at its top level; a text over several lines is not looked for."""
     import re
 
-    top = re.split(r"""(?m)^\s*\[[\w.'" \[-]+\]+\s*(?:#.*)?$""", text, maxsplit=1)[0]
+    top = re.split(r"""(?m)^[ \t]*\[[\w.'" \[-]+\]+[ \t]*(?:#.*)?$""", text, maxsplit=1)[0]
     key = r"""(?m)^[ \t]*(?:data_dir|"data_dir"|'data_dir')[ \t]*=[ \t]*"""
     found = re.search(key + r"""(?:'([^'\n]*)'|"((?:[^"\\\n]|\\.)*)")[ \t]*(?:#.*)?$""", top)
     if not found:
