@@ -63,7 +63,7 @@ e2e: .venv/.dev ## real processes and, where it is installed, the real client
 	@$(PYTEST) tests/e2e tests/claude $(PYTEST_ARGS)
 
 docs: .venv/.runtime ## pages that are generated from the code
-	@$(BIN)/python -c 'from live_memory.cli.settings_page import page; print(page(), end="")' > docs/settings.md
+	@$(BIN)/python -c 'from live_memory.cli.config import page; print(page(), end="")' > docs/settings.md
 
 lock: ## the exact versions and hashes of what is installed, anew
 	@$(PYTHON) -m venv .make/lock && .make/lock/bin/python -I -m pip install --quiet uv

@@ -5,12 +5,10 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-from live_memory.core.companion.chat import Abilities, ModelReply, ModelRequest
-from live_memory.core.companion.spend import Payment
+from live_memory.core.companion.chat import Abilities, ModelReply, ModelRequest, Payment
 from live_memory.core.evidence.places import Candidates, Definition, Place, Terms
+from live_memory.core.evidence.text_matches import Mentions
 from live_memory.core.hosts.events import HostReport
-from live_memory.core.looking.spotting import Mentions
-from live_memory.core.reading.comparing import Known
 from live_memory.core.reading.lookup import (
     History,
     HistoryQuery,
@@ -21,11 +19,19 @@ from live_memory.core.reading.lookup import (
     TextPattern,
 )
 from live_memory.core.reading.observation import FileRead, ListedFile, Observation, Skipped
-from live_memory.core.saving.journal import Told
+from live_memory.core.reading.redaction import KnownSignatures
+from live_memory.core.saving.journal import JournalRecord
 from live_memory.core.saving.snapshot import Memory, Restored
 from live_memory.core.signals import Signal
-from live_memory.core.values import ContentHash, Instant, RelPath, StatSignature, WorkspaceKey
-from live_memory.core.watching import Noticed, WatchState
+from live_memory.core.values import (
+    ContentHash,
+    Instant,
+    NoticedChanges,
+    RelPath,
+    StatSignature,
+    WatchState,
+    WorkspaceKey,
+)
 
 __all__ = [
     "Clock",
@@ -154,7 +160,7 @@ class Worktrees(Protocol):
 class EvidenceIndex(Protocol):
     """Finds the places of a workspace that a question is about; derived and disposable."""
 
-    async def known(self) -> Known:
+    async def known(self) -> KnownSignatures:
         """Every file that was offered, also without text; the very mapping until an update."""
 
     async def hashes(
@@ -234,7 +240,7 @@ class SnapshotStore(Protocol):
     async def is_readable(self, key: WorkspaceKey) -> bool:
         """Whether the system gives what is kept now; who would use it has to load it."""
 
-    async def append(self, key: WorkspaceKey, root: str, told: Sequence[Told]) -> None:
+    async def append(self, key: WorkspaceKey, root: str, told: Sequence[JournalRecord]) -> None:
         """Add records: they survive a crash once this returns, or none comes before a save."""
 
     async def save(self, key: WorkspaceKey, root: str, taken: Callable[[], Memory]) -> None:
@@ -314,7 +320,7 @@ class Watcher(Protocol):
     async def wait(self) -> None:
         """Wait until there is something to take."""
 
-    def take(self) -> Noticed:
+    def take(self) -> NoticedChanges:
         """What changed since the last time."""
 
     async def aclose(self) -> None:

@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from live_memory.core.errors import InvalidRequest
-from live_memory.core.reading.hiding import Hiding
+from live_memory.core.reading.redaction import HiddenFiles
 
 __all__ = ["PREFIX", "RELOADABLE", "Configuration", "Settings", "config_file", "load"]
 
@@ -226,7 +226,7 @@ class Settings(BaseModel):
     @classmethod
     def _are_globs(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         try:
-            Hiding(value)
+            HiddenFiles(value)
         except InvalidRequest as problem:
             raise ValueError(str(problem)) from problem
         return value

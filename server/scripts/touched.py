@@ -10,9 +10,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from live_memory.core.reading.names import refusal_of_name
+from live_memory.core.reading.observation import decode, lines_of, refusal_of_name
 from live_memory.core.reading.redaction import redact
-from live_memory.core.reading.text import decode, lines_of
 from live_memory.core.values import RelPath
 
 

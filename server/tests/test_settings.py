@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from live_memory.cli.settings_page import page
+from live_memory.cli.config import page
 from live_memory.core.errors import InvalidRequest
 from live_memory.settings import Settings, load
 

@@ -6,15 +6,12 @@ from collections.abc import Mapping
 
 import click
 
-from live_memory.cli.failure import ExitCode, Failure
-from live_memory.cli.options import absolute, configured, cwd_option, json_option
-from live_memory.cli.reaching.connection import stream
-from live_memory.cli.reaching.finding import find
-from live_memory.core.asking.answer import Budget, Question
+from live_memory.cli.connection import find, stream
+from live_memory.cli.environment import ExitCode, Failure
+from live_memory.cli.main import absolute, configured, cwd_option, json_option
+from live_memory.core.answer import Budget, Question
 from live_memory.core.values import Instant
 from live_memory.settings import Configuration
-
-__all__ = ["ask"]
 
 # The reply comes at most 2 s after the deadline; the rest is for opening a workspace anew.
 _GRACE_S = 30.0

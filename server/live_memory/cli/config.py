@@ -10,15 +10,14 @@ from pathlib import Path
 import click
 from pydantic import SecretStr
 
-from live_memory.cli.failure import Failure
-from live_memory.cli.options import absolute, configured, json_option, load_configuration
-from live_memory.cli.reaching.connection import post
-from live_memory.cli.reaching.finding import find
+from live_memory.cli.connection import find, post
+from live_memory.cli.environment import Failure
+from live_memory.cli.main import absolute, configured, json_option, load_configuration
 from live_memory.core.errors import InvalidRequest
 from live_memory.core.reading.redaction import DEFAULT
-from live_memory.settings import RELOADABLE, Configuration, Settings, config_file, load
+from live_memory.settings import PREFIX, RELOADABLE, Configuration, Settings, config_file, load
 
-__all__ = ["config"]
+__all__ = ["page"]
 
 
 @click.group(invoke_without_command=True)
@@ -183,3 +182,50 @@ def _write(file: Path, changes: Mapping[str, object]) -> None:
         Path(new).replace(file)
     except (OSError, ValueError) as problem:
         raise InvalidRequest(f"{file} cannot be changed: {problem}") from problem
+
+
+# The page that documents every setting, made from the settings themselves.
+
+
+def page() -> str:
+    """The text of docs/settings.md."""
+    rows = "\n".join(
+        f"| `{name}` | {_kind(name)} | {_default(name)} | {field.description} |"
+        for name, field in Settings.model_fields.items()
+    )
+    return f"""# Settings
+
+Flags win over the environment, the environment over the config file, the file over the defaults.
+In the environment a setting is called `{PREFIX}` and its name in capitals: `{PREFIX}PORT`.
+The file is `config.toml` in the user's config folder for `live-memory`.
+Where others can write it, it is not obeyed.
+What a session of the host starts or runs reads the file alone: a project may set its environment.
+`live-memory config show` prints each value with its source.
+Nothing in a repository can change a setting.
+
+| setting | values | default | meaning |
+|---|---|---|---|
+{rows}
+"""
+
+
+def _kind(name: str) -> str:
+    schema = Settings.model_json_schema()["properties"][name]
+    schema = schema.get("anyOf", [schema])[0]
+    if "enum" in schema:
+        return ", ".join(f"`{value}`" for value in schema["enum"])
+    if "minimum" in schema:
+        return f"{schema['minimum']} to {schema['maximum']}"
+    if schema.get("format") == "path":
+        return "file" if name.endswith("_file") else "folder"
+    return {"boolean": "yes, no", "object": "table", "array": "list"}.get(schema["type"], "text")
+
+
+def _default(name: str) -> str:
+    field = Settings.model_fields[name]
+    if name == "data_dir":
+        return "the user's data folder"
+    value = field.default_factory() if field.default_factory else field.default  # type: ignore[call-arg]  # ours take no argument
+    if isinstance(value, bool):
+        return "`yes`" if value else "`no`"
+    return "" if value in (None, {}, ()) else f"`{value}`"

@@ -1,20 +1,20 @@
 """`start`, `status` and `stop`."""
 
 import json
+import os
+from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 
-from live_memory.cli.failure import ExitCode, Failure
-from live_memory.cli.options import configured, json_option
-from live_memory.cli.reaching.connection import health
-from live_memory.cli.reaching.finding import Server, find
-from live_memory.cli.running.launcher import ensure_running
-from live_memory.cli.running.stopping import stop as end
-from live_memory.cli.running.stopping import stop_unheard
+from live_memory.cli.connection import ProvenServer, find, health
+from live_memory.cli.environment import ExitCode, Failure, note_trouble
+from live_memory.cli.launcher import ensure_running, stop_unheard
+from live_memory.cli.launcher import stop as end
+from live_memory.cli.main import configured, json_option, load_configuration
+from live_memory.core.errors import InvalidRequest
 from live_memory.settings import Configuration, Settings
-
-__all__ = ["plugin_folder", "start", "status", "stop"]
 
 # A cold start on a loaded machine; the plugin itself waits for less.
 _START_S = 30.0
@@ -89,7 +89,7 @@ def _connect_lines() -> list[str]:
     ]
 
 
-def _form(server: Server, settings: Settings) -> dict[str, object]:
+def _form(server: ProvenServer, settings: Settings) -> dict[str, object]:
     now = health(server)
     return {
         "running": True,
@@ -100,3 +100,56 @@ def _form(server: Server, settings: Settings) -> dict[str, object]:
         "reasons": list(now.reasons),
         "data_dir": str(settings.data_dir),
     }
+
+
+# `headers`: what the plugin's header helper prints, after the server runs and is proved.
+
+
+_URL_NAME = "CLAUDE_CODE_MCP_SERVER_URL"
+
+
+@click.command(hidden=True)
+def headers() -> None:
+    """Print the request headers as JSON: what they show opens this server until it ends."""
+    click.echo(json.dumps(_headers(os.environ)))
+
+
+def _headers(environ: Mapping[str, str]) -> dict[str, str]:
+    host, port = _target(environ)
+    configuration = load_configuration({"host": host, "port": port})
+    try:
+        key = _key(configuration, host, port)
+    except (Failure, InvalidRequest) as problem:
+        note_trouble(configuration.settings.data_dir, str(problem))
+        raise
+    return {"Authorization": f"Bearer {key}"}
+
+
+def _key(configuration: Configuration, host: str, port: int) -> str:
+    """The key of the server, once it is sure who listens there."""
+    server = ensure_running(configuration)
+    # A server of ours elsewhere proves nothing about who listens where the host will connect.
+    if (server.host, server.port) != (host, port):
+        raise Failure(
+            f"the server runs at {server.url}, the plugin is set to {host}:{port}: "
+            "set the same port in both",
+            code=ExitCode.LOCKED,
+            kind="locked",
+        )
+    return server.key
+
+
+def _target(environ: Mapping[str, str]) -> tuple[str, int]:
+    """Where the host is about to connect."""
+    try:
+        url = urlsplit(environ.get(_URL_NAME, ""))
+        host, port = url.hostname, url.port
+    except ValueError:
+        host, port = None, None
+    if host is None or port is None:
+        raise Failure(
+            f"{_URL_NAME} names no address: this command is for the plugin's header helper",
+            code=ExitCode.REFUSED,
+            kind="invalid",
+        )
+    return host, port

@@ -3,37 +3,48 @@
 The plugin waits for `headers` at every session start, so nothing here may import the server.
 """
 
+import functools
 import gc
 import importlib
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from io import TextIOWrapper
+from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
 
 import click
 
 from live_memory import __version__
-from live_memory.cli.failure import ExitCode, Failure
-from live_memory.cli.running.environment import absolute_path
+from live_memory.cli.environment import ExitCode, Failure, absolute_path, settings_in
 from live_memory.core.errors import InvalidRequest
+from live_memory.settings import Configuration, config_file, load
 
-__all__ = ["main", "run"]
+__all__ = [
+    "absolute",
+    "configured",
+    "cwd_option",
+    "json_option",
+    "load_configuration",
+    "main",
+    "run",
+]
 
 # In the order in which a person meets them. `serve` alone imports the server.
 _COMMANDS = {
     "start": "lifecycle",
     "ask": "ask",
     "status": "lifecycle",
-    "stats": "memory",
-    "empty": "memory",
+    "stats": "facts",
+    "empty": "facts",
     "facts": "facts",
     "config": "config",
     "doctor": "doctor",
     "stop": "lifecycle",
-    "service": "service.command",
+    "service": "service",
     "serve": "serve",
-    "headers": "headers",
+    "headers": "lifecycle",
 }
 _SHORT = {
     "start": "Start the server in the background, unless it runs.",
@@ -130,7 +141,7 @@ def _tell(problem: click.ClickException | InvalidRequest, *, as_json: bool) -> i
         if as_json and sys.stdout is not None:
             click.echo(json.dumps({"error": {"class": kind, "message": problem.format_message()}}))
         elif isinstance(problem, Failure):
-            from live_memory.core.reading.inert import visible  # noqa: PLC0415  (takes long)
+            from live_memory.core.reading.observation import visible  # noqa: PLC0415  (takes long)
 
             click.echo(visible(f"live-memory: {problem.format_message()}"), err=True)
         else:
@@ -138,3 +149,61 @@ def _tell(problem: click.ClickException | InvalidRequest, *, as_json: bool) -> i
     except OSError:  # nobody can be told, and the code says enough
         sys.stdout = sys.stderr = None
     return code
+
+
+# The options that every command shares, and the configuration they lead to.
+
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+_FLAGS = ("data_dir", "host", "port")
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+cwd_option = click.option(
+    "--cwd", default=".", help="A folder of the codebase; the current one by default."
+)
+
+
+def absolute(cwd: str) -> str:
+    """The folder as an absolute path, seen from where the shell is; links stay as they are.
+
+    Raises:
+        InvalidRequest: the shell is in a folder that is gone, or there is no such user's home.
+    """
+    try:
+        return str(Path(cwd).expanduser().absolute())
+    except FileNotFoundError as problem:
+        raise InvalidRequest(
+            "the current folder is gone: change to one that is there, or name one with --cwd"
+        ) from problem
+    except RuntimeError as problem:
+        raise InvalidRequest(f"'{cwd}' names no home folder that is known") from problem
+
+
+def configured(command: Callable[Concatenate[Configuration, _P], _R]) -> Callable[..., _R]:
+    """Add `--data-dir`, `--host` and `--port`, and hand the command its configuration."""
+
+    @click.option("--data-dir", type=click.Path(path_type=Path), help="The server's data folder.")
+    @click.option("--host", help="The address it listens on.")
+    @click.option("--port", type=int, help="The port it listens on.")
+    @functools.wraps(command)
+    def with_configuration(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        flags = {name: kwargs.pop(name, None) for name in _FLAGS}
+        if flags["data_dir"] is not None:
+            flags["data_dir"] = absolute(str(flags["data_dir"]))
+        return command(load_configuration(flags), *args, **kwargs)
+
+    return with_configuration
+
+
+def load_configuration(flags: Mapping[str, object]) -> Configuration:
+    """Read what is set for this run.
+
+    Raises:
+        InvalidRequest: a value was refused.
+    """
+    configuration = load(flags, settings_in(os.environ), config_file())
+    for warning in configuration.warnings:
+        click.echo(f"warning: {warning}", err=True)
+    return configuration

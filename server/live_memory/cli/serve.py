@@ -18,22 +18,29 @@ import anyio
 import click
 
 from live_memory import __version__
-from live_memory.cli.options import absolute
-from live_memory.cli.reaching.lock import FileLock, holder
-from live_memory.cli.running.environment import is_of_a_session, lasting, settings_in
-from live_memory.cli.running.heap import keep_together
-from live_memory.cli.running.mode import Mode
+from live_memory.cli.environment import (
+    FileLock,
+    StartMode,
+    holder,
+    is_of_a_session,
+    lasting,
+    limit_malloc_arenas,
+    settings_in,
+)
+from live_memory.cli.main import absolute
 from live_memory.core.errors import InvalidRequest
 from live_memory.settings import Configuration, Settings, config_file, load
 from live_memory.web import identity as known
-from live_memory.web.hosting.logs import log_to
-from live_memory.web.hosting.server import Leaving, host_app, listen
-from live_memory.web.identity import Identity, RunningServer
-from live_memory.web.token import ensure_data_dir, ensure_token, read_token
+from live_memory.web.identity import (
+    Identity,
+    RunningServer,
+    ensure_data_dir,
+    ensure_token,
+    read_token,
+)
+from live_memory.web.serving import IdleExit, host_app, listen, log_to
 from live_memory.wiring import build_app, never_wait_for_output, open_log
-from live_memory.wiring.handles import raise_limit
-
-__all__ = ["command", "serve"]
+from live_memory.wiring.descriptors import raise_limit
 
 _REFUSED, _LOCKED, _PORT_TAKEN = 2, 3, 4
 # How long a second start waits for the first one to open its port.
@@ -48,8 +55,8 @@ _FOR_THE_FIRST_S = 5.0
 @click.option("--log-level", help="debug, info, warning or error.")
 @click.option(
     "--mode",
-    type=click.Choice([mode.value for mode in Mode]),
-    default=Mode.FOREGROUND.value,
+    type=click.Choice([mode.value for mode in StartMode]),
+    default=StartMode.FOREGROUND.value,
     help="Who looks after it: you, nobody (then it ends when it is not needed), or a service.",
 )
 @click.option("--idle-exit-s", type=int, help="Seconds of quiet after which it ends; 0 is never.")
@@ -57,7 +64,7 @@ _FOR_THE_FIRST_S = 5.0
 def command(*, print_limits: bool, mode: str, **flags: object) -> None:
     """Run the server in the foreground."""
     if print_limits:
-        from live_memory.web.hosting.limits import published_limits  # noqa: PLC0415  (takes long)
+        from live_memory.web.application import published_limits  # noqa: PLC0415  (takes long)
 
         defaults = Settings()
         limits = {
@@ -77,13 +84,13 @@ def command(*, print_limits: bool, mode: str, **flags: object) -> None:
             os.environ.clear()
             os.environ.update(kept)
         os.chdir("/")
-        sys.exit(serve(lambda: load(flags, os.environ, config_file()), mode=Mode(mode)))
+        sys.exit(serve(lambda: load(flags, os.environ, config_file()), mode=StartMode(mode)))
     except InvalidRequest as problem:
         _say(str(problem))
         sys.exit(_REFUSED)
 
 
-def serve(read: Callable[[], Configuration], *, mode: Mode = Mode.FOREGROUND) -> int:
+def serve(read: Callable[[], Configuration], *, mode: StartMode = StartMode.FOREGROUND) -> int:
     """Serve until told to stop; the exit code says why it ended.
 
     Raises:
@@ -102,9 +109,9 @@ def serve(read: Callable[[], Configuration], *, mode: Mode = Mode.FOREGROUND) ->
         )
         return _REFUSED
     ensure_data_dir(settings.data_dir)
-    if mode is Mode.SERVICE:
+    if mode is StartMode.SERVICE:
         # It talks as a client does, with libraries that nothing else here needs before the port.
-        from live_memory.cli.running.replacing import take_over  # noqa: PLC0415
+        from live_memory.cli.launcher import take_over  # noqa: PLC0415
 
         take_over(settings)
     with FileLock(settings.data_dir / "lock") as lock:
@@ -121,7 +128,7 @@ def _serve_locked(
     host: str,
     *,
     token: str,
-    mode: Mode,
+    mode: StartMode,
     reread: Callable[[], Configuration],
 ) -> int:
     settings = configuration.settings
@@ -132,7 +139,7 @@ def _serve_locked(
             return 0
         _say(f"port {settings.port} is held by another program ({listener}): set another port")
         return _PORT_TAKEN
-    keep_together()
+    limit_malloc_arenas()
     raise_limit()
     with closing(listener):
         log = open_log(settings)
@@ -147,7 +154,7 @@ def _serve_locked(
                 reread=reread,
                 all_imported=_collect_again,
             )
-            leaving = Leaving(_quiet_s(configuration, mode), say=_say)
+            leaving = IdleExit(_quiet_s(configuration, mode), say=_say)
             return anyio.run(functools.partial(host_app, app, listener, leaving=leaving))
         finally:
             with suppress(OSError):
@@ -200,10 +207,12 @@ def _found(settings: Settings, there: RunningServer | None) -> int:
     return 0
 
 
-def _quiet_s(configuration: Configuration, mode: Mode) -> float | None:
+def _quiet_s(configuration: Configuration, mode: StartMode) -> float | None:
     """After how much quiet it ends: what others look after stays, unless its own flag says so."""
     is_asked_for = configuration.sources["idle_exit_s"] == "flag"
-    return configuration.settings.idle_exit_s if mode is Mode.BACKGROUND or is_asked_for else None
+    return (
+        configuration.settings.idle_exit_s if mode is StartMode.BACKGROUND or is_asked_for else None
+    )
 
 
 def _collect_again() -> None:

@@ -11,10 +11,12 @@ from live_memory.core.errors import InvalidRequest, OutsideWorkspace
 __all__ = [
     "ContentHash",
     "Instant",
+    "NoticedChanges",
     "Origin",
     "RelPath",
     "StatSignature",
     "TokenCount",
+    "WatchState",
     "WorkspaceKey",
 ]
 
@@ -134,3 +136,30 @@ class Origin(StrEnum):
     EDIT = "edit"
     TOOL = "tool"
     DISK = "disk"
+
+
+# What a watcher says: which names changed, and how much it watches.
+
+
+@dataclass(frozen=True, slots=True)
+class NoticedChanges:
+    """Names of files and folders below the root that changed; with `is_cut`, others did too."""
+
+    names: frozenset[str] = frozenset()
+    is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WatchState:
+    """Of the folders that were wanted, how many are watched; `problem` says why not all."""
+
+    watched: int = 0
+    wanted: int = 0
+    problem: str | None = None
+
+    @property
+    def name(self) -> str:
+        """`on`, `partial` or `off`."""
+        if self.problem is None:
+            return "on"
+        return "partial" if self.watched else "off"

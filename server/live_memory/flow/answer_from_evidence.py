@@ -8,41 +8,39 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from types import MappingProxyType
 
-from live_memory.core.absence.doubting import Held, asking_part, doubted, is_in_one_place
-from live_memory.core.absence.saying import told
-from live_memory.core.asking.answer import (
-    Answer,
-    Citation,
-    CitationStatus,
-    Grounding,
-    Mode,
-    Question,
-)
-from live_memory.core.companion.rendering import quoted
+from live_memory.core.answer import Answer, Citation, CitationStatus, Grounding, Mode, Question
+from live_memory.core.companion.prompt import quoted
+from live_memory.core.evidence.absence import Held, asking_part, doubted, is_in_one_place, told
+from live_memory.core.evidence.grounding import Sufficiency, Support, explain, held_by, support
 from live_memory.core.evidence.outline import enclosing
-from live_memory.core.evidence.places import (
-    Evidence,
-    OpenedFile,
-    Place,
-    RankedUnit,
-    Terms,
-)
-from live_memory.core.evidence.support import Standing, Support, explain, held_by, support
-from live_memory.core.evidence.words import unique
-from live_memory.core.memory.events import QuestionAnswered
-from live_memory.core.showing.head_start import Viewed, looked_at, recalled
-from live_memory.core.showing.packet import Excerpt, excerpt, filled, rendered, room_of
-from live_memory.core.showing.saying import (
+from live_memory.core.evidence.packet import (
+    AgentView,
     Composed,
+    Excerpt,
     ending,
+    excerpt,
+    filled,
+    looked_at,
     nothing_found,
     qualified,
+    recalled,
+    rendered,
+    room_of,
 )
+from live_memory.core.evidence.places import Evidence, Place, RankedFileText, RankedUnit, Terms
+from live_memory.core.evidence.words import unique
+from live_memory.core.memory.window import QuestionAnswered
 from live_memory.core.values import RelPath
-from live_memory.flow.evidence.beyond import look_beyond
-from live_memory.flow.evidence.desk import Desk
-from live_memory.flow.evidence.finding import Found, found_for
-from live_memory.flow.evidence.naming import exact_first, nearest_names, terms_here, unspelled
+from live_memory.flow.find_evidence import (
+    FoundEvidence,
+    exact_first,
+    found_for,
+    look_beyond,
+    nearest_names,
+    terms_here,
+    unspelled,
+)
+from live_memory.flow.reader import QuestionFiles
 
 __all__ = ["answer_from_evidence", "head_start"]
 
@@ -56,18 +54,18 @@ _UNITS_BEFORE_PAST = 2
 # Of what a model begins with, so much goes by rank; the rest shows more of the same files first: of
 # 198 everyday questions .586 are complete then and .571 without, and less is beside the point.
 _AS_RANKED = 2 / 3
-_DENIED = (Standing.APART, Standing.NONE)
+_DENIED = (Sufficiency.APART, Sufficiency.NONE)
 _GROUNDING = {
-    Standing.ENOUGH: Grounding.VERIFIED,
-    Standing.THIN: Grounding.PARTIAL,
-    Standing.APART: Grounding.UNGROUNDED,
+    Sufficiency.ENOUGH: Grounding.VERIFIED,
+    Sufficiency.THIN: Grounding.PARTIAL,
+    Sufficiency.APART: Grounding.UNGROUNDED,
 }
 
 
 async def answer_from_evidence(
     question: Question,
     *,
-    desk: Desk,
+    desk: QuestionFiles,
     edited: frozenset[RelPath] = frozenset(),
 ) -> Answer:
     """Find places, open them again, and show what stands there now; what was `edited` ranks higher.
@@ -86,9 +84,9 @@ async def answer_from_evidence(
     evidence, shown, texts, about = looked.evidence, looked.shown, looked.texts, looked.about
     beyond = await look_beyond(looked.terms, about, evidence, desk=desk)
     about = beyond.left_of(about)
-    if about.standing is Standing.APART:
+    if about.standing is Sufficiency.APART:
         shown, texts = shown[:_NEAREST], texts[:_NEAREST]
-    is_there = shown and about.standing is not Standing.NONE
+    is_there = shown and about.standing is not Sufficiency.NONE
     composed = (
         _packet(
             "\n\n".join([qualified(looked.found.lead, about), *texts]),
@@ -122,13 +120,15 @@ class _Looked:
 
     terms: Terms
     evidence: Evidence
-    found: Found
+    found: FoundEvidence
     shown: Sequence[Excerpt]
     texts: Sequence[str]
     about: Support
 
 
-async def _looked(text: str, desk: Desk, edited: frozenset[RelPath], *, room: int) -> _Looked:
+async def _looked(
+    text: str, desk: QuestionFiles, edited: frozenset[RelPath], *, room: int
+) -> _Looked:
     terms = replace(await terms_here(text, desk), edited=edited)
     evidence = await desk.look_up(terms, limit=_MOST_FILES)
     evidence = await exact_first(terms, evidence, desk)
@@ -143,9 +143,9 @@ async def _looked(text: str, desk: Desk, edited: frozenset[RelPath], *, room: in
 async def head_start(
     question: Question,
     *,
-    desk: Desk,
+    desk: QuestionFiles,
     past: Sequence[QuestionAnswered],
-    viewed: Mapping[RelPath, Viewed],
+    viewed: Mapping[RelPath, AgentView],
     budget_tokens: int,
 ) -> str:
     """The same places for a model to begin with.
@@ -176,11 +176,11 @@ async def head_start(
     about = await _support(question.text, terms, evidence, held, desk, is_settled=found.is_settled)
     beyond = await look_beyond(terms, about, evidence, desk=desk)
     about = beyond.left_of(about)
-    if about.standing is Standing.NONE or not shown:
+    if about.standing is Sufficiency.NONE or not shown:
         parts = [nothing_found(about, ()), *texts]
     else:
         count = sum(1 for each in shown for _ in each.places)
-        said = qualified(lead, about) if about.standing is Standing.APART else lead
+        said = qualified(lead, about) if about.standing is Sufficiency.APART else lead
         parts = [said, *texts, ending(count, about, (), room=0)]
     return told(Composed("\n\n".join(parts), (), Grounding.PARTIAL), about, beyond).text
 
@@ -190,7 +190,7 @@ async def _support(
     terms: Terms,
     evidence: Evidence,
     held: Sequence[Held],
-    desk: Desk,
+    desk: QuestionFiles,
     *,
     is_settled: bool,
 ) -> Support:
@@ -200,7 +200,7 @@ async def _support(
     about = support(text, terms, worth, words, unspelled=named)
     about = replace(about, nearest=nearest_names(about.unknown, evidence))
     if is_settled and held:
-        return replace(about, standing=Standing.ENOUGH, missing=(), lacking=(), is_vague=False)
+        return replace(about, standing=Sufficiency.ENOUGH, missing=(), lacking=(), is_vague=False)
     return doubted(about, text, terms, worth, held)
 
 
@@ -209,7 +209,7 @@ def _held(shown: Sequence[Excerpt], texts: Sequence[str]) -> list[Held]:
     return [Held(each.file.path, held_by(text)) for each, text in pairs]
 
 
-def _around(place: Place, file: OpenedFile) -> Excerpt:
+def _around(place: Place, file: RankedFileText) -> Excerpt:
     return excerpt(file, place, enclosing(file.outline, place.start))
 
 
@@ -223,7 +223,7 @@ def _packet(
     most: int,
 ) -> Composed:
     places = list(chain.from_iterable(each.places for each in shown))
-    further = [] if about.standing is Standing.APART else _further(evidence, places)
+    further = [] if about.standing is Sufficiency.APART else _further(evidence, places)
     unshown = [use for use in uses if not any(each.shows(use) for each in shown)]
     end = ending(len(places), about, further, unshown, room=most - len(said))
     text = f"{said}\n\n{end}"

@@ -6,26 +6,124 @@ question that cannot wait for a long pass takes in what it is about itself, and 
 """
 
 import math
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
 import anyio
 import anyio.to_thread
 
-from live_memory.core.errors import LiveMemoryError, StoreUnavailable
-from live_memory.core.looking.portions import portions
-from live_memory.core.reading.comparing import Comparison, Known, compare
+from live_memory.core.errors import Busy, LiveMemoryError, StoreUnavailable
+from live_memory.core.evidence.text_matches import (
+    Mentions,
+    best_first,
+    leading,
+    likely_first,
+    nearly_as_good,
+    portions,
+    telling,
+    texts_of,
+)
+from live_memory.core.evidence.words import unique
 from live_memory.core.reading.lookup import Listing
 from live_memory.core.reading.observation import ListedFile, Observation, Skipped
+from live_memory.core.reading.redaction import Comparison, KnownSignatures, compare
 from live_memory.core.signals import IndexRefreshed
 from live_memory.core.values import RelPath, StatSignature, WorkspaceKey
-from live_memory.flow.evidence.desk import Shelf
-from live_memory.flow.reader import Reader
-from live_memory.flow.turns import GivingWay, RightOfWay
-from live_memory.ports import EvidenceIndex, SignalSink
+from live_memory.flow.reader import FileCache, Reader
+from live_memory.ports import EvidenceIndex, Sandbox, SignalSink
 
-__all__ = ["IndexState", "Indexer", "takes_long"]
+__all__ = ["FirstLook", "GivingWay", "IndexState", "Indexer", "TurnQueue", "Turns", "first_look"]
+
+# Questions of one workspace take turns: so many at a time, so many waiting, the rest refused.
+
+
+class Turns:
+    """Owner of one workspace's queue of questions."""
+
+    def __init__(self, *, at_once: int, queue: int) -> None:
+        self._room = anyio.Semaphore(at_once)
+        self._queue = queue
+        self.waiting = 0
+
+    @asynccontextmanager
+    async def turn(self, *, give_up_at: float) -> AsyncIterator[bool]:
+        """Wait for a turn until then; whoever got none is told so and may do what is cheap.
+
+        Raises:
+            Busy: too many wait already.
+        """
+        if self.waiting >= self._queue and self._room.value == 0:
+            raise Busy(f"{self.waiting} questions wait for this workspace", retry_after_s=5.0)
+        if not await self._is_given(give_up_at):
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            self._room.release()
+
+    async def _is_given(self, give_up_at: float) -> bool:
+        """Whether there is a turn until then; one that is free is taken however late it is."""
+        try:
+            self._room.acquire_nowait()
+        except anyio.WouldBlock:
+            pass
+        else:
+            return True
+        self.waiting += 1
+        try:
+            with anyio.move_on_at(give_up_at) as waiting:
+                await self._room.acquire()
+        finally:
+            self.waiting -= 1
+        return not waiting.cancelled_caught
+
+
+class TurnQueue:
+    """What somebody waits for goes before what goes on behind."""
+
+    def __init__(self) -> None:
+        self._holders, self._is_free = 0, anyio.Event()
+
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        """Have the others wait."""
+        self._holders += 1
+        try:
+            yield
+        finally:
+            self._holders -= 1
+            if not self._holders:
+                self._is_free.set()
+                self._is_free = anyio.Event()
+
+    async def given(self, *, at_most_s: float) -> None:
+        """Wait until nobody has it, or for so long."""
+        with anyio.move_on_after(at_most_s):
+            while self._holders:
+                await self._is_free.wait()
+
+
+class GivingWay:
+    """Lets others go first for `a_while_s` at a time, and in all for no longer than that and what
+    was worked meanwhile: so questions without end make the work twice as long, and no longer.
+    """
+
+    def __init__(self, right_of_way: TurnQueue, *, a_while_s: float) -> None:
+        self._right_of_way, self._a_while_s = right_of_way, a_while_s
+        self._began, self._waited_s = anyio.current_time(), 0.0
+
+    async def give(self) -> None:
+        """Wait while others go first, as far as they may still hold it up."""
+        now = anyio.current_time()
+        worked_s = now - self._began - self._waited_s
+        left_s = self._a_while_s + worked_s - self._waited_s
+        if left_s > 0:
+            await self._right_of_way.given(at_most_s=min(self._a_while_s, left_s))
+        self._waited_s += anyio.current_time() - now
+
 
 # Files a batch: small enough to answer a question from a half-built index and to lose little when
 # cancelled, large enough that a transaction a batch costs nothing.
@@ -72,7 +170,7 @@ class Indexer:
         self._at_once = at_once
         self._reader, self._sandbox = reader, reader.sandbox
         self.index = index
-        self.shelf = Shelf(reader)
+        self.shelf = FileCache(reader)
         self._spare = spare
         self._signals = signals
         self.not_kept: str | None = None
@@ -87,7 +185,7 @@ class Indexer:
         self._takes_long, self._news = False, anyio.Event()
         # What questions took in while a pass runs.
         self._taken: dict[RelPath, StatSignature] = {}
-        self.right_of_way = RightOfWay()
+        self.right_of_way = TurnQueue()
 
     async def run(self) -> None:
         """Make a pass whenever somebody waits for one, until cancelled."""
@@ -248,7 +346,7 @@ class Indexer:
             raise problems[0]
         return count
 
-    async def _compared(self, listing: Listing, known: Known) -> Comparison:
+    async def _compared(self, listing: Listing, known: KnownSignatures) -> Comparison:
         """Compare every signature."""
         is_same = listing is self._before.listing and known is self._before.known
         work = partial(compare, listing, known, before=self._before)
@@ -274,3 +372,101 @@ class Indexer:
 def takes_long(files: Sequence[ListedFile]) -> bool:
     """Whether it is more than a second's work to take in these files."""
     return len(files) > _SOON or sum(file.signature.size for file in files) > _SOON_BYTES
+
+
+# A question that comes before the index is built: what it is about is found and taken in first.
+
+
+# What is taken in at once, in files and bytes: 0.3 s of work on a free processor, and a second if
+# they are large. An answer shows ten files, and what they use.
+_MOST_FILES, _MOST_BYTES = 40, 1_200_000
+# Where there are more files, words that stand everywhere are found by a sample first, and what
+# is worked out of them takes 10 ms and more.
+_MANY, _SAMPLE = 2_000, 200
+
+
+@dataclass(frozen=True, slots=True)
+class FirstLook:
+    """What a question found for itself: of `files` so many are `known`.
+
+    `unread` files hold what the question is about and are not known; where the look `is_cut`,
+    nobody knows what else does.
+    """
+
+    signatures: Mapping[RelPath, StatSignature]
+    files: int
+    known: int
+    unread: int
+    is_cut: bool
+
+    @property
+    def notice(self) -> str | None:
+        """What whoever asks must know."""
+        if not self.unread and not self.is_cut:
+            return None
+        rest = (
+            f"{self.unread} of the others may matter as much as those"
+            if not self.is_cut
+            else "not all of the others were looked at"
+        )
+        return f"The first look is not done: {self.known} of {self.files} files are known; {rest}."
+
+
+async def first_look(
+    question: str, *, indexer: Indexer, sandbox: Sandbox, asked_at: float
+) -> FirstLook | None:
+    """Wait for the index if that is soon; otherwise take in what holds the question's words.
+
+    Gives nothing where the index is complete.
+
+    Raises:
+        LiveMemoryError: the workspace cannot be listed, or the index cannot be written.
+    """
+    if await indexer.caught_up_soon():
+        return None
+    rest = await indexer.compared_since(asked_at)
+    if not takes_long(rest.changed):
+        await indexer.take_in(rest.changed)
+        return FirstLook(rest.signatures, rest.files, rest.files, 0, is_cut=False)
+    spotted = await _spotted(question, rest.changed, sandbox)
+    taken = next(portions(spotted.files, most=_MOST_FILES, most_bytes=_MOST_BYTES), ())
+    await indexer.take_in(taken)
+    known = rest.files - len(rest.changed) + len(taken)
+    unread = len(spotted.good.difference(taken))
+    return FirstLook(rest.signatures, rest.files, known, unread, is_cut=spotted.is_cut)
+
+
+@dataclass(frozen=True, slots=True)
+class _Spotted:
+    """The files that hold what a question is about, best first, and those as good as the best."""
+
+    files: Sequence[ListedFile]
+    good: frozenset[ListedFile]
+    is_cut: bool
+
+
+async def _spotted(question: str, files: Sequence[ListedFile], sandbox: Sandbox) -> _Spotted:
+    texts = texts_of(question)
+    first: Sequence[ListedFile] = ()
+    if len(files) > _MANY:
+        sample = files[:: len(files) // _SAMPLE]
+        found = await sandbox.mentions(texts, among=sample)
+        rare = telling(texts, found, size=len(sample))
+        small_first = sorted(sample, key=lambda file: file.signature.size)
+        first = leading(small_first, [text for text in texts if text not in rare], found)
+        texts = rare
+        files = await anyio.to_thread.run_sync(likely_first, files, texts)
+    found = await sandbox.mentions(texts, among=files)
+    work = partial(_ranked, files, texts, found, first)
+    return work() if len(files) <= _MANY else await anyio.to_thread.run_sync(work)
+
+
+def _ranked(
+    files: Sequence[ListedFile],
+    texts: Sequence[str],
+    found: Mentions,
+    first: Sequence[ListedFile],
+) -> _Spotted:
+    scores = best_first(files, texts, found)
+    ranked = unique([*first, *leading(scores, texts, found), *scores])
+    return _Spotted(ranked, nearly_as_good(scores), found.is_cut)

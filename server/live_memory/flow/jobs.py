@@ -1,18 +1,36 @@
 """Questions asked now and collected later, for hosts whose tool calls may not take long."""
 
 import secrets
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, replace
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
-from live_memory.core.asking.answer import Answer, Question
-from live_memory.core.errors import Busy, InvalidRequest, LiveMemoryError, Unavailable
-from live_memory.flow.progress import Progress
+from live_memory.core.answer import Answer, Question
+from live_memory.core.companion.chat import Cause, ModelRequest
+from live_memory.core.errors import (
+    Busy,
+    InvalidRequest,
+    LiveMemoryError,
+    ModelUnavailable,
+    Unavailable,
+)
+from live_memory.flow.model_slot import Meter, ModelSlot
+from live_memory.flow.workspace import Workspace
 from live_memory.ports import WorkspaceIdentity
 
-__all__ = ["Ask", "Jobs"]
+__all__ = ["Ask", "Jobs", "Progress", "WarmKeeping", "keep_warm", "silent"]
+
+# How a long piece of work says where it is.
+
+
+Progress = Callable[[str], Awaitable[None]]
+
+
+async def silent(_message: str) -> None:
+    """Say nothing."""
+
 
 # For how long a job is kept that nobody collects.
 _KEPT_S = 3_600.0
@@ -108,3 +126,44 @@ class Jobs:
         ]
         for job_id in old:
             del self._jobs[job_id]
+
+
+# Keeps a provider's prompt cache from expiring while a person thinks; off unless it is set.
+#
+# The last opening of each workspace is sent again with one token of reply, until nobody has asked
+# for a while. A cache is kept for about five minutes after its last use.
+
+
+_INTERVAL_S = 240.0
+
+
+@dataclass(frozen=True, slots=True)
+class WarmKeeping:
+    """How long after the last question the cache is kept."""
+
+    max_idle_s: float
+
+
+async def keep_warm(
+    keeping: WarmKeeping, models: ModelSlot, open_now: Callable[[], Iterable[Workspace]]
+) -> None:
+    """Send every open workspace's last prompt again, until cancelled."""
+    while True:
+        await anyio.sleep(_INTERVAL_S)
+        for memory in open_now():
+            last = memory.last_opening
+            if last is None or anyio.current_time() - last.at > keeping.max_idle_s:
+                continue
+            async with models.borrowed() as companion:
+                if companion is not None:
+                    await _warm(
+                        Meter(companion.model, companion.purse, companion.rest), last.request
+                    )
+
+
+async def _warm(meter: Meter, request: ModelRequest) -> None:
+    try:
+        await meter.complete(replace(request, cause=Cause.KEEP_WARM, max_output_tokens=1))
+    except ModelUnavailable:
+        # Nobody waits for this, and the next question says what is wrong.
+        return

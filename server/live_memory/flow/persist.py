@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 import anyio
 
 from live_memory.core.errors import LiveMemoryError, StoreUnavailable
-from live_memory.core.hosts.notices import Subject
-from live_memory.core.memory.events import FactPinned, Forgotten, MemoryEvent, QuestionAnswered
+from live_memory.core.hosts.notices import Interest
+from live_memory.core.memory.window import FactPinned, Forgotten, MemoryEvent, QuestionAnswered
 from live_memory.core.reading.lookup import FirstCommit
-from live_memory.core.saving.journal import Happened, Heard, Told
+from live_memory.core.saving.journal import EventApplied, HostNotice, JournalRecord
 from live_memory.core.saving.snapshot import Beginning, Memory, Restored
 from live_memory.core.signals import SaveFailed
 from live_memory.ports import Sandbox, SignalSink, SnapshotStore, WorkspaceIdentity
@@ -83,7 +83,7 @@ async def restored(
 class _Batch:
     """Records that are written together; `done` is set when they are, or cannot be."""
 
-    told: list[Told] = field(default_factory=list)
+    told: list[JournalRecord] = field(default_factory=list)
     done: anyio.Event = field(default_factory=anyio.Event)
     problem: str | None = None
 
@@ -131,15 +131,15 @@ class Persister:
 
     def happened(self, revision: int, event: MemoryEvent) -> None:
         """Write down that an event brought the window to this revision; nobody waits."""
-        self._add(Happened(revision, event))
+        self._add(EventApplied(revision, event))
 
-    async def heard(self, subjects: Sequence[Subject]) -> None:
+    async def heard(self, subjects: Sequence[Interest]) -> None:
         """Write down what a host told; returns once it survives a crash.
 
         Raises:
             StoreUnavailable: it does not.
         """
-        await self._kept(self._add(Heard(tuple(subjects))))
+        await self._kept(self._add(HostNotice(tuple(subjects))))
 
     async def promised(self, event: MemoryEvent) -> None:
         """Wait until an event that happened survives a crash, if somebody waits to hear of it.
@@ -174,7 +174,7 @@ class Persister:
         self._writing.end(problem)
         self._batch.end(problem)
 
-    def _add(self, told: Told) -> _Batch:
+    def _add(self, told: JournalRecord) -> _Batch:
         batch = self._batch
         self._unsaved.set()
         if self._is_taking and not self._is_closed:

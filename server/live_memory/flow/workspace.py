@@ -10,27 +10,100 @@ import anyio.to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from live_memory.core.companion.chat import ModelRequest
-from live_memory.core.companion.prompt import Held
+from live_memory.core.companion.prompt import HeldTokens
 from live_memory.core.errors import Busy, LiveMemoryError, StoreUnavailable
-from live_memory.core.hosts.notices import Subject
-from live_memory.core.memory.events import MemoryEvent
-from live_memory.core.memory.following import Following
-from live_memory.core.memory.window import Window, apply
+from live_memory.core.evidence.packet import AgentView, view
+from live_memory.core.hosts.notices import Interest
+from live_memory.core.memory.learning import Following
+from live_memory.core.memory.window import MemoryEvent, Window, apply, questions
+from live_memory.core.reading.lookup import Listing
 from live_memory.core.saving.journal import holds_secret
 from live_memory.core.saving.snapshot import Beginning, Memory
-from live_memory.core.showing.head_start import Viewed, view
 from live_memory.core.signals import SnapshotQuarantined, WorkspaceOpened
-from live_memory.core.values import Instant, RelPath
-from live_memory.flow.compacting.compactor import LastCompaction
-from live_memory.flow.ingesting.viewing import View
-from live_memory.flow.models.lending import Borrowed
+from live_memory.core.values import Instant, RelPath, WatchState
+from live_memory.flow.compact import Compactor, LastCompaction, Summariser
+from live_memory.flow.freshness import FilesInView, Freshness, Watching
+from live_memory.flow.indexing import Indexer, Turns
+from live_memory.flow.ingest import Ingestor
+from live_memory.flow.model_slot import Borrowed
 from live_memory.flow.persist import Persister, beginning_of, restored
-from live_memory.flow.surroundings import Surroundings
-from live_memory.flow.turns import Turns
-from live_memory.flow.watching import Watching
-from live_memory.ports import EvidenceIndex, WorkspaceIdentity
+from live_memory.flow.reader import Reader
+from live_memory.ports import (
+    Clock,
+    EvidenceIndex,
+    SignalSink,
+    SnapshotStore,
+    Watcher,
+    WorkspaceIdentity,
+)
 
-__all__ = ["Carried", "LastOpening", "Workspace"]
+__all__ = [
+    "LastOpening",
+    "Surroundings",
+    "Workspace",
+    "WorkspaceStats",
+    "WorkspaceSummary",
+    "statistics",
+]
+
+# What a workspace is made of: the adapters it is given, and the parts that are built on them.
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The world of one workspace; without a watcher, changes are found when a question comes in."""
+
+    reader: Reader
+    index: EvidenceIndex
+    spare_index: Callable[[], EvidenceIndex]
+    store: SnapshotStore
+    signals: SignalSink
+    clock: Clock
+    max_context_tokens: int
+    watcher: Watcher | None = None
+    updates_at_once: int = 2
+
+    def freshness(self, *, index: Callable[[], EvidenceIndex]) -> Freshness:
+        """What compares memory with the disk."""
+        return Freshness(sandbox=self.reader.sandbox, index=index, clock=self.clock)
+
+    def indexer(self, identity: WorkspaceIdentity) -> Indexer:
+        """What keeps the index equal to the disk."""
+        return Indexer(
+            identity.key,
+            reader=self.reader,
+            index=self.index,
+            spare=self.spare_index,
+            signals=self.signals,
+            at_once=self.updates_at_once,
+        )
+
+    def ingestor(
+        self, identity: WorkspaceIdentity, indexer: Indexer, freshness: Freshness
+    ) -> Ingestor:
+        """What learns from the host's events."""
+        return Ingestor(
+            identity,
+            reader=self.reader,
+            indexer=indexer,
+            freshness=freshness,
+            clock=self.clock,
+            signals=self.signals,
+        )
+
+    def compactor(
+        self, identity: WorkspaceIdentity, *, index: Callable[[], EvidenceIndex]
+    ) -> Compactor:
+        """What makes facts of entries."""
+        summariser = Summariser(reader=self.reader, index=index, clock=self.clock)
+        return Compactor(
+            identity.key,
+            summariser=summariser,
+            clock=self.clock,
+            signals=self.signals,
+            max_context_tokens=self.max_context_tokens,
+        )
+
 
 # Events that may wait for the loop; beyond it callers hear `Busy`.
 _INBOX = 1_024
@@ -48,7 +121,7 @@ class LastOpening:
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class WorkspaceSummary:
     """What a workspace that rests is still asked for: its figures, and what was set aside."""
 
     heard: int = 0
@@ -92,9 +165,9 @@ class Workspace:
         self._store = given.store
         self._signals = given.signals
         self.last_opening: LastOpening | None = None
-        self.held: Following[Held] = Following(lambda _: Held(), Held.take)
-        self.viewed: Following[dict[RelPath, Viewed]] = Following(lambda _: {}, view)
-        self.in_view = View()
+        self.held: Following[HeldTokens] = Following(lambda _: HeldTokens(), HeldTokens.take)
+        self.viewed: Following[dict[RelPath, AgentView]] = Following(lambda _: {}, view)
+        self.in_view = FilesInView()
         self._set_aside: tuple[str, ...] = ()
         self._unread: tuple[str, ...] = ()
         self._beginning: Beginning | None = None
@@ -132,10 +205,10 @@ class Workspace:
         return persister is not None and await persister.kept()
 
     @property
-    def carried(self) -> Carried:
+    def carried(self) -> WorkspaceSummary:
         """What is to be taken up when it is opened again."""
         ingestor, compactor = self.ingestor, self.compactor
-        return Carried(
+        return WorkspaceSummary(
             ingestor.heard,
             ingestor.dropped,
             ingestor.not_understood,
@@ -145,7 +218,7 @@ class Workspace:
             self._set_aside,
         )
 
-    def take_up(self, carried: Carried) -> None:
+    def take_up(self, carried: WorkspaceSummary) -> None:
         """Go on from what was carried; called before `run`."""
         ingestor, compactor = self.ingestor, self.compactor
         ingestor.heard, ingestor.dropped = carried.heard, carried.dropped
@@ -228,7 +301,7 @@ class Workspace:
         if self._persister is not None:
             await self._persister.promised(event)
 
-    async def hear(self, subjects: Sequence[Subject], *, events: int) -> None:
+    async def hear(self, subjects: Sequence[Interest], *, events: int) -> None:
         """Take notice of what so many events of a host are about; it survives a crash then.
 
         Raises:
@@ -247,7 +320,7 @@ class Workspace:
         elif clean and self.is_closing:
             raise StoreUnavailable("this workspace is closing")
 
-    def _clean(self, subjects: Sequence[Subject]) -> list[Subject]:
+    def _clean(self, subjects: Sequence[Interest]) -> list[Interest]:
         """Those that may be written down."""
         return [one for one in subjects if not holds_secret(one, self.reader.redactor)]
 
@@ -297,3 +370,70 @@ class Workspace:
             signals=self._signals,
             is_saved=found.is_saved,
         )
+
+
+# Figures of one workspace, computed when asked for.
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceStats:
+    """`known_files` counts the files that are known by the bytes they have.
+
+    `dropped_events` were lost to a bound, here or in a hook's spool. `listing` is the last one,
+    and nothing before the first.
+    """
+
+    workspace: WorkspaceIdentity
+    known_files: int
+    entries: int
+    facts: int
+    stale_facts: int
+    rejected_facts: int
+    compactions: int
+    last_compaction: LastCompaction | None
+    questions: int
+    window_tokens: int
+    window_limit: int
+    model_calls: int
+    cost_usd: float
+    dropped_events: int
+    hook_events: int
+    hook_events_not_understood: int
+    last_hook_at: Instant | None
+    listing: Listing | None
+    indexed_files: int
+    files_waiting: int
+    watch: WatchState
+    problems: tuple[str, ...]
+
+
+def statistics(memory: Workspace) -> WorkspaceStats:
+    """Count what the workspace holds now."""
+    window, state = memory.window, memory.indexer.state
+    shown = memory.in_view.of(window)
+    current = sum(file.sha is not None for file in shown.values())
+    asked = questions(window)
+    return WorkspaceStats(
+        workspace=memory.identity,
+        known_files=current + len(window.settled.keys() - shown.keys()),
+        entries=len(window.entries),
+        facts=len(window.ledger.facts),
+        stale_facts=sum(fact.is_stale for fact in window.ledger.facts),
+        rejected_facts=window.ledger.rejected,
+        compactions=memory.compactor.count,
+        last_compaction=memory.compactor.last,
+        questions=len(asked),
+        window_tokens=memory.held.of(window).tokens,
+        window_limit=memory.max_context_tokens,
+        model_calls=sum(q.answer.usage.model_calls for q in asked),
+        cost_usd=sum(q.answer.cost_usd or 0.0 for q in asked),
+        dropped_events=memory.ingestor.dropped,
+        hook_events=memory.ingestor.heard,
+        hook_events_not_understood=memory.ingestor.not_understood,
+        last_hook_at=memory.ingestor.last_event_at,
+        listing=memory.indexer.shelf.listed,
+        indexed_files=state.files - state.waiting,
+        files_waiting=state.waiting,
+        watch=memory.watching.state,
+        problems=memory.problems,
+    )

@@ -15,12 +15,10 @@ from anyio.abc import TaskStatus
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from live_memory.core.errors import InvalidRequest
-from live_memory.web.drain import Drain, Drained
-from live_memory.web.errors import problem_of
-from live_memory.web.guard import Guard, has_token
+from live_memory.web.guard import Drain, Drained, Guard, has_token, problem_of
 from live_memory.web.identity import Identity, health_form
 
-__all__ = ["App", "Inside"]
+__all__ = ["App"]
 
 
 class Inside(Protocol):

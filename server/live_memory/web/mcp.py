@@ -1,28 +1,347 @@
 """The MCP tools. Only this and `mcp_tools` import `mcp`, and nobody imports them at the start."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import json
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from typing import Annotated
 
+import anyio
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
-from starlette.types import ASGIApp
+from pydantic import Field, SkipValidation, WithJsonSchema
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from live_memory import __version__
-from live_memory.core.asking.reply import render
-from live_memory.core.errors import LiveMemoryError
+from live_memory.core.answer import render
+from live_memory.core.errors import InvalidRequest, LiveMemoryError
 from live_memory.flow.jobs import Ask, Jobs
 from live_memory.ports import Clock
-from live_memory.web.errors import problem_of
-from live_memory.web.mcp_tools import AnswerTokens, Cwd, QuestionText, Timeout, add_async_tools
-from live_memory.web.mount import McpLimits
-from live_memory.web.requests import folder, parse_question, project_of
-from live_memory.web.sessions import Sessions
-from live_memory.web.streaming import while_there
+from live_memory.web.application import McpLimits
+from live_memory.web.guard import problem_of
+from live_memory.web.routes import folder, parse_question, project_of, while_there
 
-__all__ = ["build", "serving"]
+# The arguments of the MCP tools, and the two tools for asking now and collecting later.
+
+
+# The arguments are checked by the same rules as those of `/v1/ask`, whose texts say what to send;
+# the library's own check, which would answer first, is off.
+QuestionText = Annotated[
+    str,
+    SkipValidation,
+    Field(description="One question about this codebase, in a sentence."),
+    WithJsonSchema({"type": "string", "minLength": 1, "maxLength": 20_000}),
+]
+Cwd = Annotated[
+    object,
+    Field(description="Absolute path of the project. Leave out where the client names it."),
+    WithJsonSchema({"type": "string"}),
+]
+Timeout = Annotated[
+    object,
+    Field(description="Seconds until the reply is due."),
+    WithJsonSchema({"type": "number", "minimum": 5, "maximum": 1800}),
+]
+AnswerTokens = Annotated[
+    object,
+    Field(description="About how long the answer may be, in tokens."),
+    WithJsonSchema({"type": "integer", "minimum": 256, "maximum": 32_000}),
+]
+JobId = Annotated[
+    object,
+    Field(description="What `ask_live_memory_submit` gave."),
+    WithJsonSchema({"type": "string"}),
+]
+_READ_ONLY = ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False)
+
+
+def add_async_tools(server: MCPServer[object], jobs: Jobs, *, clock: Clock) -> None:
+    """Offer `ask_live_memory_submit` and `ask_live_memory_result`."""
+
+    async def ask_live_memory_submit(
+        question: QuestionText,
+        context: Context[object],
+        cwd: Cwd = None,
+        timeout: Timeout = 60,
+        max_answer_tokens: AnswerTokens = 2000,
+    ) -> CallToolResult:
+        try:
+            asked = parse_question(
+                question,
+                timeout=timeout,
+                max_answer_tokens=max_answer_tokens,
+                asked_at=clock.now(),
+            )
+            job_id = jobs.submit(await folder(cwd, project_of(context.headers)), asked)
+        except LiveMemoryError as error:
+            raise ToolError(str(problem_of(error))) from error
+        return _text(job_id)
+
+    async def ask_live_memory_result(job_id: JobId) -> CallToolResult:
+        try:
+            if not isinstance(job_id, str):
+                raise InvalidRequest("job_id must be the text that ask_live_memory_submit gave")
+            found = jobs.result(job_id)
+        except LiveMemoryError as error:
+            raise ToolError(str(problem_of(error))) from error
+        return _text(f"[running] {found}" if isinstance(found, str) else render(found))
+
+    server.add_tool(
+        ask_live_memory_submit,
+        description="Ask like `ask_live_memory`, but get a job id at once and collect later.",
+        annotations=_READ_ONLY,
+        structured_output=False,
+    )
+    server.add_tool(
+        ask_live_memory_result,
+        description="Collect the answer of a job, or hear that it is still `[running]`.",
+        annotations=_READ_ONLY,
+        structured_output=False,
+    )
+
+
+def _text(text: str) -> CallToolResult:
+    return CallToolResult(content=[TextContent(text=text)])
+
+
+# Keeps a bounded number of protocol sessions: a new one takes the place of the longest at rest.
+#
+# Clients are killed, and never say that they left: without this, a crowd of them that is gone
+# keeps the next one out until its sessions run out. Others live longer than their session, which a
+# restart or a rest has ended, and never begin another: what they name is opened again for them. It
+# knows sessions by a header only.
+
+
+_HOST, _SESSION, _VERSION = b"host", b"mcp-session-id", b"mcp-protocol-version"
+# Said by requests of the newer protocol, which stand alone.
+_METHOD = b"mcp-method"
+# What the protocol assumes of who says none.
+_FIRST_VERSION = b"2025-03-26"
+# Ours have 32 characters; a longer name is nobody's.
+_LONGEST_NAME = 128
+_JSON = (
+    (b"content-type", b"application/json"),
+    (b"accept", b"application/json, text/event-stream"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """The requests that a session has under way."""
+
+    calls: set[object] = field(default_factory=set)
+    streams: set[object] = field(default_factory=set)
+
+
+class Sessions:
+    """Wraps the protocol's endpoint, which itself refuses what is beyond `most`."""
+
+    def __init__(self, app: ASGIApp, *, most: int) -> None:
+        self._app = app
+        self._most = most
+        # From the longest at rest to the last used. One that ended unheard is soon at the front.
+        self._known: OrderedDict[bytes, _Use] = OrderedDict()
+        self._opening: set[object] = set()
+        # The session that stands for one that is gone, by the name of that; both are bounded alike.
+        self._instead: dict[bytes, bytes] = {}
+        self._reopening = anyio.Lock()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request; one that may open a session has room made for it first."""
+        headers = dict(scope["headers"])
+        named = headers.get(_SESSION)
+        if named is not None:
+            await self._serve_named(named, headers, scope, receive, send)
+        elif _METHOD not in headers:
+            with _under_way(self._opening):
+                await self._make_room(headers.get(_HOST, b""))
+                await self._app(scope, receive, self._noting(send))
+        else:
+            await self._app(scope, receive, send)
+
+    async def _serve_named(
+        self, named: bytes, headers: dict[bytes, bytes], scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Serve a request of a session; one of a session that is gone, in another."""
+        current = self._instead.get(named, named)
+        if scope["method"] == "DELETE" or len(named) > _LONGEST_NAME:
+            await self._serve(current, scope, receive, send)
+            return
+        kept = _Kept(receive)
+        if await self._is_served(current, scope, kept, send):
+            return
+        async with self._reopening:
+            if self._instead.get(named, named) == current:  # else another request was quicker
+                self._forget(current)
+                opened = await self._open(headers)
+                if opened is not None:
+                    self._instead[named] = opened
+        kept.rewind()
+        await self._serve(self._instead.get(named, named), scope, kept, send)
+
+    async def _is_served(self, named: bytes, scope: Scope, receive: Receive, send: Send) -> bool:
+        """Serve a request unless its session is gone: then nothing is sent."""
+        is_gone = False
+
+        async def unless_gone(message: Message) -> None:
+            nonlocal is_gone
+            is_gone |= message["type"] == "http.response.start" and message["status"] == 404
+            if not is_gone:
+                await send(message)
+
+        await self._serve(named, scope, receive, unless_gone)
+        return not is_gone
+
+    async def _serve(self, named: bytes, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = [(name, named if name == _SESSION else value) for name, value in scope["headers"]]
+        scope = {**scope, "headers": headers}
+        use = self._known.get(named)
+        if use is None:
+            await self._app(scope, receive, send)
+            return
+        with _under_way(use.calls if scope["method"] == "POST" else use.streams):
+            await self._app(scope, receive, send)
+        if scope["method"] == "DELETE":
+            self._forget(named)
+        elif named in self._known:
+            self._known.move_to_end(named)
+
+    def _forget(self, named: bytes) -> None:
+        self._known.pop(named, None)
+        self._instead = {old: new for old, new in self._instead.items() if new != named}
+
+    async def _open(self, headers: dict[bytes, bytes]) -> bytes | None:
+        """Open a session as a client of this version does; nothing where there is no room."""
+        version = headers.get(_VERSION, _FIRST_VERSION)
+        who = {"name": "opened-again", "version": __version__}
+        began = {
+            "protocolVersion": version.decode("latin-1"),
+            "capabilities": {},
+            "clientInfo": who,
+        }
+        hello = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": began}
+        ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+        known = [(_HOST, headers.get(_HOST, b"")), (_VERSION, version), *_JSON]
+        opened: list[bytes] = []
+
+        async def hear(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] < 400:
+                opened.append(dict(message["headers"]).get(_SESSION, b""))
+
+        # A client that goes away meanwhile must not leave half of this.
+        with anyio.CancelScope(shield=True):
+            with _under_way(self._opening):
+                await self._make_room(known[0][1])
+                await self._app(_request("POST", known), _body(hello), self._noting(hear))
+            if not opened or not opened[0]:
+                return None
+            await self._app(
+                _request("POST", [*known, (_SESSION, opened[0])]), _body(ready), _to_nobody
+            )
+        return opened[0]
+
+    def _noting(self, send: Send) -> Send:
+        async def noted(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] < 400:
+                opened = dict(message["headers"]).get(_SESSION)
+                if opened is not None:
+                    self._known[opened] = _Use()
+            await send(message)
+
+        return noted
+
+    async def _make_room(self, host: bytes) -> None:
+        while len(self._known) + len(self._opening) > self._most:
+            resting = self._longest_at_rest()
+            if resting is None:
+                return
+            self._forget(resting)
+            await self._end(resting, host)
+
+    def _longest_at_rest(self) -> bytes | None:
+        """One without a call in flight; one that still listens only where there is no other."""
+        idle = [name for name, use in self._known.items() if not use.calls]
+        silent = (name for name in idle if not self._known[name].streams)
+        return next(silent, next(iter(idle), None))
+
+    async def _end(self, name: bytes, host: bytes) -> None:
+        """End a session the way its client would."""
+        scope = _request("DELETE", [(_HOST, host), (_SESSION, name)])
+        # A client that goes away while it comes in must not leave half of this.
+        with anyio.CancelScope(shield=True):
+            await self._app(scope, _no_body, _to_nobody)
+
+
+class _Kept:
+    """A request's messages, the first of which can be had once more: all of its body, as the door
+    gives it."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._first: Message | None = None
+        self._is_told = False
+
+    def rewind(self) -> None:
+        """Begin again."""
+        self._is_told = False
+
+    async def __call__(self) -> Message:
+        if self._is_told:
+            return await self._receive()
+        self._first = self._first or await self._receive()
+        self._is_told = True
+        return self._first
+
+
+def _request(method: str, headers: list[tuple[bytes, bytes]]) -> Scope:
+    return {
+        "type": "http",
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": "/mcp",
+        "raw_path": b"/mcp",
+        "root_path": "",
+        "query_string": b"",
+        "headers": headers,
+    }
+
+
+def _body(message: Mapping[str, object]) -> Receive:
+    """A client that says this and then waits."""
+    is_said = False
+
+    async def receive() -> Message:
+        nonlocal is_said
+        if is_said:
+            await anyio.sleep_forever()
+        is_said = True
+        return {"type": "http.request", "body": json.dumps(message).encode(), "more_body": False}
+
+    return receive
+
+
+@contextmanager
+def _under_way(requests: set[object]) -> Iterator[None]:
+    request = object()
+    requests.add(request)
+    try:
+        yield
+    finally:
+        requests.remove(request)
+
+
+async def _no_body() -> Message:
+    return {"type": "http.request", "body": b"", "more_body": False}
+
+
+async def _to_nobody(_: Message) -> None:
+    """Let go of the reply."""
+
 
 _NAME = "live-memory"
 # Clients cut this and the tool's description at 4,096 characters: the essentials come first.

@@ -4,22 +4,21 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
 
-from live_memory.core.asking.answer import Answer
-from live_memory.core.companion.spend import Spend
-from live_memory.core.memory.events import (
+from live_memory.core.answer import Answer
+from live_memory.core.companion.chat import Spend
+from live_memory.core.memory.ledger import Fact
+from live_memory.core.memory.window import (
+    Entry,
     FileChanged,
     FileGone,
     FileObserved,
     NoteWritten,
     QuestionAnswered,
 )
-from live_memory.core.memory.ledger import Fact
-from live_memory.core.memory.window import Entry
-from live_memory.core.reading.inert import visible
-from live_memory.core.reading.text import clean
+from live_memory.core.reading.observation import clean, visible
 from live_memory.core.values import ContentHash, RelPath, WorkspaceKey
-from live_memory.flow.companion.probe import Verdict
-from live_memory.flow.statistics import WorkspaceStats
+from live_memory.flow.model_slot import ProbeVerdict
+from live_memory.flow.workspace import WorkspaceStats
 from live_memory.ports import WorkspaceIdentity
 
 __all__ = [
@@ -121,7 +120,7 @@ def spend_form(spend: Spend) -> dict[str, object]:
     return {cause.value: _record(spent) for cause, spent in spend.by_cause.items()}
 
 
-def verdict_form(verdict: Verdict) -> dict[str, object]:
+def verdict_form(verdict: ProbeVerdict) -> dict[str, object]:
     """What a model can carry."""
     return _record(verdict)
 

@@ -11,27 +11,25 @@ from typing import TYPE_CHECKING
 
 from live_memory.settings import Configuration, Settings
 from live_memory.web.app import App
-from live_memory.web.drain import Drain
+from live_memory.web.guard import Drain
 from live_memory.web.identity import Identity
 
 if TYPE_CHECKING:
-    from live_memory.adapters.telemetry.log import Lines
-    from live_memory.web.hosting.application import Application
+    from live_memory.adapters.telemetry import LogStream
+    from live_memory.web.application import Application
 
 __all__ = ["build_app", "never_wait_for_output", "open_log"]
 
 
 def never_wait_for_output() -> None:
     """Have standard error drop and count what nobody takes, whoever writes to it."""
-    from live_memory.adapters.telemetry.standard_error import (  # noqa: PLC0415  (servers only)
-        StandardError,
-    )
+    from live_memory.adapters.telemetry import StandardError  # noqa: PLC0415  (servers only)
 
     if not isinstance(sys.stderr, StandardError):
         sys.stderr = StandardError.instead_of(sys.stderr)
 
 
-def open_log(settings: Settings) -> "Lines":
+def open_log(settings: Settings) -> "LogStream":
     """Where lines are logged: a file that is set, else standard error.
 
     Raises:
@@ -39,7 +37,7 @@ def open_log(settings: Settings) -> "Lines":
     """
     if settings.log_file is None:
         return sys.stderr
-    from live_memory.adapters.telemetry.file import LogFile  # noqa: PLC0415  (only where it is set)
+    from live_memory.adapters.telemetry import LogFile  # noqa: PLC0415  (only where it is set)
 
     return LogFile(settings.data_dir / settings.log_file)
 
@@ -48,7 +46,7 @@ def build_app(
     configuration: Configuration,
     *,
     identity: Identity,
-    log: "Lines",
+    log: "LogStream",
     reread: Callable[[], Configuration],
     all_imported: Callable[[], None],
 ) -> App:
@@ -58,7 +56,7 @@ def build_app(
         InvalidRequest: the settings for the model cannot be meant.
     """
     if configuration.settings.provider != "none":
-        from live_memory.wiring.choice import checked  # noqa: PLC0415  (a part of what takes long)
+        from live_memory.wiring.choose_model import checked  # noqa: PLC0415  (a part of what takes long)
 
         # Found out before the port answers: whoever starts us takes that for a start that worked.
         checked(configuration.settings, os.environ)
@@ -73,7 +71,7 @@ def _build(
     drain: Drain,
     *,
     identity: Identity,
-    log: "Lines",
+    log: "LogStream",
     reread: Callable[[], Configuration],
     all_imported: Callable[[], None],
 ) -> "Application":

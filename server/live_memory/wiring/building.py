@@ -14,47 +14,40 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
-from live_memory.adapters.hosts.claude_code import ClaudeCode
-from live_memory.adapters.hosts.spool import DiskSpool
-from live_memory.adapters.hosts.unheard import Unheard
-from live_memory.adapters.index.in_memory import in_memory_index
-from live_memory.adapters.index.processes import SyntaxWorkers, spare_processors
-from live_memory.adapters.index.sqlite import SqliteIndex
-from live_memory.adapters.sandbox.git.excludes import UserExcludes
-from live_memory.adapters.sandbox.roots import DiskWorkspaces, RootMode
-from live_memory.adapters.sandbox.runner import Runner, find_programs
-from live_memory.adapters.sandbox.worktrees import GitWorktrees
-from live_memory.adapters.snapshots.json_files import JsonFiles
-from live_memory.adapters.snapshots.payments import DiskPayments
-from live_memory.adapters.telemetry.levels import Level
-from live_memory.adapters.telemetry.log import Lines, LogSink
-from live_memory.adapters.watching.disk import DiskWatcher
-from live_memory.core.companion.spend import Caps
+from live_memory.adapters.hooks.claude_code import ClaudeCode
+from live_memory.adapters.hooks.spool import DiskSpool, IgnoreEvents
+from live_memory.adapters.index.sqlite import SqliteIndex, in_memory_index
+from live_memory.adapters.index.worker_pool import SyntaxWorkers, spare_processors
+from live_memory.adapters.store.snapshot_files import DiskSpendLog, JsonFiles
+from live_memory.adapters.telemetry import Level, LogSink, LogStream
+from live_memory.adapters.watch import DiskWatcher
+from live_memory.adapters.workspace.disk import DiskWorkspaces, RootMode
+from live_memory.adapters.workspace.git_ignore import UserExcludes
+from live_memory.adapters.workspace.git_state import GitWorktrees
+from live_memory.adapters.workspace.ripgrep import Runner, find_programs
+from live_memory.core.companion.chat import Caps
 from live_memory.core.errors import StoreUnavailable
 from live_memory.core.reading.redaction import Redactor
 from live_memory.core.values import Instant
-from live_memory.flow.companion.keep_warm import WarmKeeping
-from live_memory.flow.hub import Hub
-from live_memory.flow.ingesting.reception import Reception
-from live_memory.flow.models.lending import Companion
-from live_memory.flow.models.metering import Purse
-from live_memory.flow.models.resting import Rest
+from live_memory.flow.indexing import Turns
+from live_memory.flow.jobs import WarmKeeping
+from live_memory.flow.model_slot import Companion, ModelRest, SpendLimiter
+from live_memory.flow.open_workspaces import Hub
 from live_memory.flow.reader import Reader
-from live_memory.flow.surroundings import Surroundings
-from live_memory.flow.turns import Turns
-from live_memory.flow.workspace import Workspace
+from live_memory.flow.receive_events import Reception
+from live_memory.flow.workspace import Surroundings, Workspace
 from live_memory.ports import SignalSink, SnapshotStore, WorkspaceIdentity, Workspaces
 from live_memory.settings import Configuration, Settings
-from live_memory.web.drain import Drain
-from live_memory.web.hosting.application import Application
+from live_memory.web.application import Application
+from live_memory.web.guard import Drain
 from live_memory.web.identity import Identity
-from live_memory.wiring.choice import choose, secrets_of
-from live_memory.wiring.handles import room_for_workspaces
+from live_memory.wiring.choose_model import choose, secrets_of
+from live_memory.wiring.descriptors import room_for_workspaces
+
+__all__ = ["build"]
 
 if TYPE_CHECKING:
     from live_memory.wiring.models import Models
-
-__all__ = ["build"]
 
 
 class _SystemClock:
@@ -131,8 +124,8 @@ class _Companions:
 
     def __init__(self, settings: Settings, environ: Mapping[str, str]) -> None:
         self._environ = environ
-        book = DiskPayments(settings.data_dir)
-        self._purse = Purse(_caps(settings), clock=_SystemClock(), book=book)
+        book = DiskSpendLog(settings.data_dir)
+        self._purse = SpendLimiter(_caps(settings), clock=_SystemClock(), book=book)
         self._models: Models | None = None
 
     def build(self, settings: Settings) -> Companion | None:
@@ -155,7 +148,7 @@ class _Companions:
             self._purse,
             _SystemClock(),
             max_context_tokens=settings.max_context_tokens,
-            rest=Rest(clock=_SystemClock()),
+            rest=ModelRest(clock=_SystemClock()),
         )
 
 
@@ -164,7 +157,7 @@ def build(
     drain: Drain,
     *,
     identity: Identity,
-    log: Lines,
+    log: LogStream,
     reread: Callable[[], Configuration],
     all_imported: Callable[[], None],
 ) -> Application:
@@ -184,7 +177,7 @@ def build(
         return companion.model.abilities.model if companion else None
 
     reception = Reception(
-        ClaudeCode() if settings.passive else Unheard(ClaudeCode()),
+        ClaudeCode() if settings.passive else IgnoreEvents(ClaudeCode()),
         opened=hub.opened,
         spool=DiskSpool(settings.data_dir),
         worktrees=GitWorktrees(),
@@ -202,7 +195,9 @@ def build(
     )
 
 
-def _hub(settings: Settings, identity: Identity, *, companion: Companion | None, log: Lines) -> Hub:
+def _hub(
+    settings: Settings, identity: Identity, *, companion: Companion | None, log: LogStream
+) -> Hub:
     # Derived from the token, so that equal secrets keep one placeholder across restarts.
     key = hmac.new(identity.token.encode(), b"redaction", hashlib.sha256).digest()
     own = identity.token, identity.key

@@ -6,26 +6,24 @@ from dataclasses import replace
 from pathlib import Path
 
 from live_memory.adapters.llm.anthropic import anthropic_model
-from live_memory.adapters.llm.catalogue import Prices
-from live_memory.adapters.llm.claude_cli.model import ClaudeCli
-from live_memory.adapters.llm.claude_cli.program import find_claude
+from live_memory.adapters.llm.claude_cli import ClaudeCli
+from live_memory.adapters.llm.claude_login import TOKEN_URL, ClaudeLogin, TokenEndpoint
 from live_memory.adapters.llm.endpoint import (
     Credential,
     CredentialSource,
     Endpoints,
     HeaderStyle,
     Target,
+    WayOut,
 )
-from live_memory.adapters.llm.oauth.claude_login import ClaudeLogin
-from live_memory.adapters.llm.oauth.token_endpoint import TOKEN_URL, TokenEndpoint
+from live_memory.adapters.llm.installed_client import find_claude
 from live_memory.adapters.llm.openai_compatible import openai_compatible_model
-from live_memory.adapters.llm.pace import Pace
-from live_memory.adapters.llm.retry import Retrying
-from live_memory.adapters.llm.way_out import WayOut
+from live_memory.adapters.llm.prices import Prices
+from live_memory.adapters.llm.retry import Pace, Retrying
 from live_memory.core.errors import InvalidRequest
 from live_memory.ports import LanguageModel
 from live_memory.settings import Settings
-from live_memory.wiring.choice import ANTHROPIC, CLAUDE_CLI, Choice
+from live_memory.wiring.choose_model import ANTHROPIC, CLAUDE_CLI, Choice
 
 __all__ = ["Models"]
 

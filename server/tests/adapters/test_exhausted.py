@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from live_memory.adapters.sandbox.disk import DiskSandbox
-from live_memory.adapters.sandbox.opener import Opening
-from live_memory.adapters.sandbox.roots import DiskWorkspaces
-from live_memory.adapters.sandbox.runner import Command, Runner, find_programs
-from live_memory.adapters.snapshots.json_files import JsonFiles
+from live_memory.adapters.store.snapshot_files import JsonFiles
+from live_memory.adapters.workspace.disk import DiskSandbox, DiskWorkspaces
+from live_memory.adapters.workspace.ripgrep import Invocation, Runner, find_programs
+from live_memory.adapters.workspace.safe_open import Opening
 from live_memory.core.errors import Exhausted, refuse_exhausted
 from live_memory.core.values import WorkspaceKey
 
@@ -64,9 +63,9 @@ async def test_a_root_is_not_said_to_be_no_folder(tmp_path: Path) -> None:
 
 
 async def test_a_program_that_cannot_start_is_told_from_one_that_is_not_there() -> None:
-    assert not (await Runner().run(Command(("/nowhere/program",), cwd="/nowhere"))).is_exhausted
+    assert not (await Runner().run(Invocation(("/nowhere/program",), cwd="/nowhere"))).is_exhausted
     with _no_descriptors():
-        ran = await Runner().run(Command(("/bin/true",), cwd="/"))
+        ran = await Runner().run(Invocation(("/bin/true",), cwd="/"))
     assert ran.is_exhausted
 
 

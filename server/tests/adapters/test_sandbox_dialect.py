@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from live_memory.adapters.sandbox.dialect import NOT_PLAIN_UTF8, compile_expression
+from live_memory.adapters.workspace.patterns import NOT_PLAIN_UTF8, compile_expression
 from live_memory.core.errors import InvalidRequest
-from live_memory.core.reading.globs import compile_glob
-from live_memory.core.reading.text import decode, lines_of
+from live_memory.core.reading.observation import decode, lines_of
+from live_memory.core.reading.redaction import compile_glob
 from live_memory.core.values import RelPath
 
 _ATOMS = st.sampled_from(

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from live_memory.adapters.sandbox.opener import Opening
-from live_memory.adapters.sandbox.roots import DiskWorkspaces
-from live_memory.adapters.sandbox.runner import Runner, find_programs
+from live_memory.adapters.workspace.disk import DiskWorkspaces
+from live_memory.adapters.workspace.ripgrep import Runner, find_programs
+from live_memory.adapters.workspace.safe_open import Opening
 from live_memory.core.errors import InvalidRequest, OutsideWorkspace
 from live_memory.core.reading.lookup import (
     ChangedFiles,

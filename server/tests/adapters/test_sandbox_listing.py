@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from live_memory.adapters.sandbox import listing
-from live_memory.adapters.sandbox.git.ignoring import IgnoreRules
-from live_memory.adapters.sandbox.listing import Lister
-from live_memory.adapters.sandbox.opener import Opening, SafeRoot
+from live_memory.adapters.workspace import listing
+from live_memory.adapters.workspace.git_ignore import IgnoreRules
+from live_memory.adapters.workspace.listing import Lister
+from live_memory.adapters.workspace.safe_open import Opening, SafeRoot
 from tests.contracts.sandbox_worlds import Way, git, opened_on_disk
 
 _RULES = st.lists(

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from live_memory.adapters.sandbox.listing import Lister
-from live_memory.adapters.sandbox.opener import Opening, SafeRoot, signature_of
-from live_memory.core.reading.lookup import Listing, Way
+from live_memory.adapters.workspace.listing import Lister
+from live_memory.adapters.workspace.safe_open import Opening, SafeRoot, signature_of
+from live_memory.core.reading.lookup import Listing, ListingWay
 from tests.contracts.sandbox_worlds import git, opened_on_disk
 
 NAMES = ["a.py", "pkg/b.py", "pkg/deep/c.py"]
@@ -120,7 +120,11 @@ async def test_what_git_says_anew_is_listed_though_names_were_looked_at_meanwhil
         assert _names(walked) == NAMES
         git(root, "init", "-q")
         named = await sandbox.list()
-        assert (named.files, walked.way, named.way) == (walked.files, Way.WALK, Way.GIT)
+        assert (named.files, walked.way, named.way) == (
+            walked.files,
+            ListingWay.WALK,
+            ListingWay.GIT,
+        )
         assert await sandbox.list() is named
         (root / "new.py").write_bytes(b"new\n")
         assert _names(await sandbox.list()) == ["a.py", "new.py", *NAMES[1:]]

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from live_memory.adapters.sandbox.roots import DiskWorkspaces
-from live_memory.adapters.sandbox.runner import Programs, Runner
+from live_memory.adapters.workspace.disk import DiskWorkspaces
+from live_memory.adapters.workspace.ripgrep import Programs, Runner
 
 
 @pytest.mark.promise("inside-the-workspace")

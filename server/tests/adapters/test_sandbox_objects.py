@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from live_memory.adapters.sandbox.git import objects
-from live_memory.adapters.sandbox.git.objects import ObjectStore
+from live_memory.adapters.workspace import git_history
+from live_memory.adapters.workspace.git_history import ObjectStore
 
 Looks = Callable[[], int]
 
@@ -38,7 +38,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
         return scandir(folder)
 
     monkeypatch.setattr(os, "scandir", counted)
-    monkeypatch.setattr(objects, "_TICK_NS", -(10**9))
+    monkeypatch.setattr(git_history, "_TICK_NS", -(10**9))
     return lambda: len(seen)
 
 
@@ -56,7 +56,7 @@ def test_folders_that_changed_within_the_clocks_tick_are_looked_through_again(
     store: ObjectStore, common: Path, looks: Looks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A second change in the same tick leaves the same times."""
-    monkeypatch.setattr(objects, "_TICK_NS", 10**12)
+    monkeypatch.setattr(git_history, "_TICK_NS", 10**12)
     assert store.problem(str(common)) is None
     first = looks()
     assert store.problem(str(common)) is None

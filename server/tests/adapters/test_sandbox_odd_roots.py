@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from live_memory.adapters.sandbox.roots import DiskWorkspaces, RootMode
-from live_memory.adapters.sandbox.runner import Runner, find_programs
-from live_memory.adapters.sandbox.submodules import is_submodule
+from live_memory.adapters.workspace.disk import DiskWorkspaces, RootMode, is_submodule
+from live_memory.adapters.workspace.ripgrep import Runner, find_programs
 from live_memory.core.errors import InvalidRequest
 from live_memory.core.reading.lookup import NamePattern, TextPattern
 from live_memory.core.reading.observation import FileRead

@@ -11,17 +11,17 @@ from shutil import which
 
 import pytest
 
-from live_memory.adapters.sandbox.disk import DiskSandbox
-from live_memory.adapters.sandbox.git.excludes import UserExcludes
-from live_memory.adapters.sandbox.git.tracked import tracked_names
-from live_memory.adapters.sandbox.opener import Opening
-from live_memory.adapters.sandbox.runner import Runner, find_programs
-from live_memory.core.reading.lookup import Listing, LogQuery, Omission, Way
+from live_memory.adapters.workspace.disk import DiskSandbox
+from live_memory.adapters.workspace.git_ignore import UserExcludes
+from live_memory.adapters.workspace.git_state import tracked_names
+from live_memory.adapters.workspace.ripgrep import Runner, find_programs
+from live_memory.adapters.workspace.safe_open import Opening
+from live_memory.core.reading.lookup import Listing, ListingWay, LogQuery, Omission
 from tests.contracts.sandbox_worlds import git, make_repository, write
 
 pytestmark = pytest.mark.real("git")
 
-WAYS = [Way.GIT, Way.WALK]
+WAYS = [ListingWay.GIT, ListingWay.WALK]
 FILES = {"a.py": b"A = 1\n", "private.txt": b"P\n", "notes/private.txt": b"P\n", "b/c.py": b"\n"}
 
 
@@ -42,13 +42,16 @@ def root(home: Path) -> Path:
 
 @asynccontextmanager
 async def opened(
-    root: Path, home: Path, way: Way = Way.GIT, environ: Mapping[str, str] | None = None
+    root: Path,
+    home: Path,
+    way: ListingWay = ListingWay.GIT,
+    environ: Mapping[str, str] | None = None,
 ) -> AsyncIterator[DiskSandbox]:
     programs = find_programs(os.environ["PATH"])
     sandbox = DiskSandbox(
         str(root),
         runner=Runner(),
-        programs=programs if way is Way.GIT else replace(programs, git=None),
+        programs=programs if way is ListingWay.GIT else replace(programs, git=None),
         opening=Opening.best(),
         excludes=UserExcludes(str(home), {"GIT_CONFIG_NOSYSTEM": "1"} | dict(environ or {})),
     )
@@ -59,7 +62,10 @@ async def opened(
 
 
 async def listed(
-    root: Path, home: Path, way: Way = Way.GIT, environ: Mapping[str, str] | None = None
+    root: Path,
+    home: Path,
+    way: ListingWay = ListingWay.GIT,
+    environ: Mapping[str, str] | None = None,
 ) -> Listing:
     async with opened(root, home, way, environ) as sandbox:
         return await sandbox.list()
@@ -98,7 +104,7 @@ PLACES: list[tuple[Mapping[str, str], Mapping[str, str]]] = [
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("files", "environ"), PLACES)
 async def test_what_a_person_excludes_everywhere_is_not_listed(
-    root: Path, home: Path, way: Way, files: Mapping[str, str], environ: Mapping[str, str]
+    root: Path, home: Path, way: ListingWay, files: Mapping[str, str], environ: Mapping[str, str]
 ) -> None:
     write(home, {name: text.replace("{home}", str(home)).encode() for name, text in files.items()})
     environ = {name: value.replace("{home}", str(home)) for name, value in environ.items()}
@@ -120,7 +126,7 @@ async def test_what_a_person_excludes_everywhere_is_not_listed(
     ],
 )
 async def test_a_configuration_counts_as_git_reads_it(
-    root: Path, home: Path, way: Way, config: str, kept: bool
+    root: Path, home: Path, way: ListingWay, config: str, kept: bool
 ) -> None:
     write(home, {".gitconfig": config.encode(), "e": b"private.txt\n"})
     write(home, {"c": b"[core]\n excludesFile = ~/e\n", ".config/git/ignore": b"a.py\n"})
@@ -131,7 +137,7 @@ async def test_a_configuration_counts_as_git_reads_it(
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_the_nearer_rule_wins_over_what_a_person_excludes_everywhere(
-    root: Path, home: Path, way: Way
+    root: Path, home: Path, way: ListingWay
 ) -> None:
     write(home, {".config/git/ignore": b"*.txt\n*.py\n"})
     write(root, {"notes/.gitignore": b"!private.txt\n", ".git/info/exclude": b"!a.py\nb/\n"})
@@ -141,7 +147,9 @@ async def test_the_nearer_rule_wins_over_what_a_person_excludes_everywhere(
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_rules_are_for_names_that_are_not_tracked(root: Path, home: Path, way: Way) -> None:
+async def test_rules_are_for_names_that_are_not_tracked(
+    root: Path, home: Path, way: ListingWay
+) -> None:
     write(root, {"venv/lib/x.py": b"", "venv/new.py": b"", ".gitignore": b"venv/\n*.txt\n"})
     git(root, "add", "-f", "venv/lib/x.py", "private.txt")
     found = names(await listed(root, home, way))
@@ -150,7 +158,7 @@ async def test_rules_are_for_names_that_are_not_tracked(root: Path, home: Path, 
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_what_tools_make_is_left_out_by_a_repository_s_own_rules_alone(
-    root: Path, home: Path, way: Way
+    root: Path, home: Path, way: ListingWay
 ) -> None:
     write(root, {"venv/x.py": b"", "node_modules/y.js": b"", ".gitignore": b"node_modules\n"})
     found = names(await listed(root, home, way))
@@ -175,13 +183,13 @@ async def test_repositories_in_a_plain_folder_keep_their_own_rules(home: Path) -
         [".gitignore", "secret.txt"]
         + [f"{r}/{n}" for r in ("one", "deep/two") for n in (".gitignore", "a.py", "f.log")]
     )
-    assert (found.way, found.problem) == (Way.WALK, None)
+    assert (found.way, found.problem) == (ListingWay.WALK, None)
 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", ["separate", "link", "moved", "shared folders", "reftable"])
 async def test_odd_git_data_give_the_same_names_and_no_history(
-    root: Path, home: Path, way: Way, kind: str
+    root: Path, home: Path, way: ListingWay, kind: str
 ) -> None:
     """N11: the rules hold, tracked names are listed, and it is said what is odd."""
     write(root, {"venv/x.py": b"", "private.log": b"", ".git/info/exclude": b"private.*\n"})
@@ -211,7 +219,7 @@ async def test_odd_git_data_give_the_same_names_and_no_history(
         found = await sandbox.list()
         assert names(found) == ["a.py", "b/c.py", "venv/x.py"]
         assert (found.way, bool(found.problem)) == (way, True)
-        if way is Way.GIT:
+        if way is ListingWay.GIT:
             assert (await sandbox.history(LogQuery())).problem == found.problem
 
 
@@ -255,7 +263,7 @@ def test_tracked_names_are_read_from_every_form_of_index(
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("hashes", ["sha1", "sha256"])
-async def test_git_data_are_known_by_shape(home: Path, way: Way, hashes: str) -> None:
+async def test_git_data_are_known_by_shape(home: Path, way: ListingWay, hashes: str) -> None:
     """N13: a bare repository with work trees beside it, and copies under other names."""
     source = home / "source"
     make_repository(source, [("start", {"a.py": b""})], options=[f"--object-format={hashes}"])
@@ -273,7 +281,7 @@ async def test_git_data_are_known_by_shape(home: Path, way: Way, hashes: str) ->
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_repository_in_a_work_tree_is_named_and_not_listed(
-    root: Path, home: Path, way: Way
+    root: Path, home: Path, way: ListingWay
 ) -> None:
     (root / "libs").mkdir()
     make_repository(root / "libs" / "pay", [("start", {"p.py": b""})])
@@ -285,7 +293,7 @@ async def test_a_repository_in_a_work_tree_is_named_and_not_listed(
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_link_in_the_workspace_is_a_name_of_its_target(
-    root: Path, home: Path, way: Way
+    root: Path, home: Path, way: ListingWay
 ) -> None:
     """N17, with both listings; one that rules ignore is not named."""
     write(root, {"README.txt": b"text\n", ".gitignore": b"ignored*\n"})
@@ -304,7 +312,7 @@ async def test_a_link_in_the_workspace_is_a_name_of_its_target(
     ("named", "counts"), [(".rules", True), ("../outside", False), ("~/e", False), (".git/r", True)]
 )
 async def test_rules_that_a_repository_s_configuration_names_count_where_they_lie_in_it(
-    root: Path, home: Path, way: Way, named: str, counts: bool
+    root: Path, home: Path, way: ListingWay, named: str, counts: bool
 ) -> None:
     write(home, {"e": b"private.txt\n", "work/outside": b"private.txt\n"})
     write(root, {".rules": b"private.txt\n", ".git/r": b"private.txt\n"})
@@ -314,7 +322,7 @@ async def test_rules_that_a_repository_s_configuration_names_count_where_they_li
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_rules_that_are_no_regular_file_stop_nothing(
-    root: Path, home: Path, way: Way
+    root: Path, home: Path, way: ListingWay
 ) -> None:
     write(home, {".gitconfig": b"[core]\nexcludesFile = ~/pipe\n[include]\npath = .gitconfig\n"})
     os.mkfifo(home / "pipe")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from live_memory.adapters.sandbox.roots import DiskWorkspaces
-from live_memory.adapters.sandbox.runner import Runner, find_programs
+from live_memory.adapters.workspace.disk import DiskWorkspaces
+from live_memory.adapters.workspace.ripgrep import Runner, find_programs
 from live_memory.core.errors import InvalidRequest
 from live_memory.core.values import WorkspaceKey
 from live_memory.ports import WorkspaceIdentity

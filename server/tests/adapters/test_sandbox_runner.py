@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 from anyio import create_task_group, fail_after, move_on_after, sleep
 
-from live_memory.adapters.sandbox.runner import Command, Programs, Ran, Runner, find_programs
+from live_memory.adapters.workspace.ripgrep import (
+    Invocation,
+    InvocationResult,
+    Programs,
+    Runner,
+    find_programs,
+)
 
 
 @pytest.fixture(params=["asyncio", "trio"])
@@ -15,8 +21,8 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def shell(script: str, **options: object) -> Command:
-    return Command(("/bin/sh", "-c", script), cwd="/", **options)  # type: ignore[arg-type]
+def shell(script: str, **options: object) -> Invocation:
+    return Invocation(("/bin/sh", "-c", script), cwd="/", **options)  # type: ignore[arg-type]
 
 
 async def until_gone(pid: int) -> None:
@@ -34,19 +40,21 @@ async def until_gone(pid: int) -> None:
 
 async def test_a_program_gets_its_input_and_only_the_environment_it_is_given() -> None:
     runner = Runner()
-    assert await runner.run(shell("cat", stdin=b"x" * 300_000)) == Ran(0, b"x" * 300_000)
+    assert await runner.run(shell("cat", stdin=b"x" * 300_000)) == InvocationResult(
+        0, b"x" * 300_000
+    )
     ran = await runner.run(shell("env; cat", env={"ONLY": "this"}))
     names = {line.split("=")[0] for line in ran.out.decode().splitlines()}
     assert names <= {"ONLY", "PWD", "SHLVL", "_", "OLDPWD"}
-    assert await runner.run(shell("exit 3")) == Ran(3, b"")
-    assert await runner.run(shell("exit 0", stdin=b"x" * 300_000)) == Ran(0, b"")
+    assert await runner.run(shell("exit 3")) == InvocationResult(3, b"")
+    assert await runner.run(shell("exit 0", stdin=b"x" * 300_000)) == InvocationResult(0, b"")
 
 
 async def test_a_program_that_is_not_there_is_an_outcome() -> None:
-    ran = await Runner().run(Command(("/nowhere/rg",), cwd="/"))
+    ran = await Runner().run(Invocation(("/nowhere/rg",), cwd="/"))
     assert not ran.is_fine
-    assert not (await Runner().run(Command(("/bin/true",), cwd="/nowhere"))).is_fine
-    assert not (await Runner().run(Command(("/bin/echo", "a\0b"), cwd="/"))).is_fine
+    assert not (await Runner().run(Invocation(("/bin/true",), cwd="/nowhere"))).is_fine
+    assert not (await Runner().run(Invocation(("/bin/echo", "a\0b"), cwd="/"))).is_fine
 
 
 async def test_too_much_output_ends_the_program_early() -> None:
@@ -58,10 +66,10 @@ async def test_too_much_output_ends_the_program_early() -> None:
 async def test_what_a_late_program_started_is_ended_with_it(tmp_path: Path) -> None:
     """S24: a program that sleeps and forks; also one that leaves its child behind and exits."""
     for script in ("sleep 60 & echo $! > pid; wait", "sleep 60 >/dev/null & echo $! > pid"):
-        command = Command(("/bin/sh", "-c", script.replace("pid", f"{tmp_path}/pid")), cwd="/")
-        limited = Command(command.argv, cwd="/", timeout_s=0.3)
+        command = Invocation(("/bin/sh", "-c", script.replace("pid", f"{tmp_path}/pid")), cwd="/")
+        limited = Invocation(command.argv, cwd="/", timeout_s=0.3)
         # A child may write no file, so the number comes by standard output instead.
-        told = Command(("/bin/sh", "-c", script.replace("> pid", "")), cwd="/", timeout_s=0.3)
+        told = Invocation(("/bin/sh", "-c", script.replace("> pid", "")), cwd="/", timeout_s=0.3)
         with fail_after(5):
             assert (await Runner().run(limited)).out == b""
             ran = await Runner().run(told)
@@ -85,16 +93,16 @@ async def test_a_program_can_write_no_file_and_use_only_so_much(tmp_path: Path) 
     ran = await Runner().run(shell(f"echo text > {target}"))
     assert not ran.is_fine
     assert not target.exists() or target.read_bytes() == b""
-    spin = Command((sys.executable, "-I", "-c", "while True: pass"), cwd="/", timeout_s=1)
+    spin = Invocation((sys.executable, "-I", "-c", "while True: pass"), cwd="/", timeout_s=1)
     with fail_after(5):
         assert not (await Runner().run(spin)).is_fine
     grab = (sys.executable, "-I", "-c", "bytearray(16 << 30)")
-    assert not (await Runner().run(Command(grab, cwd="/"))).is_fine
+    assert not (await Runner().run(Invocation(grab, cwd="/"))).is_fine
 
 
 async def test_only_so_many_run_at_once() -> None:
     runner = Runner(at_once=2)
-    running: list[Ran] = []
+    running: list[InvocationResult] = []
 
     async def one() -> None:
         running.append(await runner.run(shell("exit 0")))

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from anyio import fail_after, move_on_after
 
-from live_memory.adapters.sandbox.disk import DiskSandbox
-from live_memory.adapters.sandbox.opener import Opening
-from live_memory.adapters.sandbox.runner import Runner, find_programs
+from live_memory.adapters.workspace.disk import DiskSandbox
+from live_memory.adapters.workspace.ripgrep import Runner, find_programs
+from live_memory.adapters.workspace.safe_open import Opening
 from live_memory.core.errors import InvalidRequest
 from live_memory.core.reading.lookup import TextPattern
 from tests.contracts.sandbox_worlds import DISK_WAYS, Way, opened_on_disk

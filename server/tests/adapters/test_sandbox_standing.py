@@ -9,11 +9,11 @@ import anyio
 import pytest
 from anyio import to_thread
 
-from live_memory.adapters.sandbox.git.excludes import UserExcludes
-from live_memory.adapters.sandbox.git.standing import Standing
-from live_memory.adapters.sandbox.history import Git
-from live_memory.adapters.sandbox.opener import Opening, SafeRoot
-from live_memory.adapters.sandbox.runner import Runner, find_programs
+from live_memory.adapters.workspace.git_history import Git
+from live_memory.adapters.workspace.git_ignore import UserExcludes
+from live_memory.adapters.workspace.git_state import GitState
+from live_memory.adapters.workspace.ripgrep import Runner, find_programs
+from live_memory.adapters.workspace.safe_open import Opening, SafeRoot
 from tests.contracts.sandbox_worlds import git, make_repository
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real("git")]
@@ -34,7 +34,7 @@ class Asked:
         programs = find_programs(os.environ["PATH"])
         self.safe = SafeRoot(str(root), Opening.best())
         self.git = Git(self.safe, Runner(), programs.git, UserExcludes(home))
-        self.standing = Standing(self.git, str(root))
+        self.standing = GitState(self.git, str(root))
 
     async def names(self) -> bytes:
         return (await self.git.names()).said
@@ -182,7 +182,7 @@ async def test_git_data_that_are_refused_stand_for_nothing(asked: Asked, root: P
 async def test_more_folders_than_are_worth_looking_at_leave_git_to_be_asked(
     asked: Asked, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("live_memory.adapters.sandbox.git.standing._MOST_FOLDERS", 3)
+    monkeypatch.setattr("live_memory.adapters.workspace.git_state._MOST_FOLDERS", 3)
     said = await asked.names()
     await asked.found_same(said)
     assert not await asked.stands(said)

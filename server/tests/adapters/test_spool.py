@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from live_memory.adapters.hosts.spool import DiskSpool
+from live_memory.adapters.hooks.spool import DiskSpool
 
 
 def _write_down(data_dir: Path, *numbers: int, name: str = "spool.jsonl") -> None:

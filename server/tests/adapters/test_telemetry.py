@@ -13,9 +13,7 @@ from typing import get_args
 
 import pytest
 
-from live_memory.adapters.telemetry.file import LogFile
-from live_memory.adapters.telemetry.levels import LEVELS, Level
-from live_memory.adapters.telemetry.log import LogSink
+from live_memory.adapters.telemetry import LEVELS, Level, LogFile, LogSink
 from live_memory.core.errors import InvalidRequest
 from live_memory.core.signals import (
     EventsSkipped,

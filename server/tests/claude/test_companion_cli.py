@@ -13,25 +13,23 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from live_memory.adapters.index.in_memory import in_memory_index
-from live_memory.adapters.llm.claude_cli.model import ClaudeCli
-from live_memory.adapters.llm.claude_cli.program import ClaudeProgram, find_claude
-from live_memory.adapters.sandbox.in_memory import InMemorySandbox
-from live_memory.core.asking.answer import StopReason
-from live_memory.core.companion.chat import Block, UserTurn
-from live_memory.core.companion.talk import Talk
+from live_memory.adapters.index.sqlite import in_memory_index
+from live_memory.adapters.llm.claude_cli import ClaudeCli
+from live_memory.adapters.llm.installed_client import ClaudeProgram, find_claude
+from live_memory.core.answer import StopReason
+from live_memory.core.companion.chat import Block, Conversation, UserTurn
 from live_memory.core.companion.tools import SPECS
 from live_memory.core.errors import ModelRefused, ModelUnreachable
-from live_memory.core.memory.events import EntryNumber
+from live_memory.core.memory.window import EntryNumber
 from live_memory.core.reading.redaction import Redactor
-from live_memory.flow.companion.consult import Draft, consult
-from live_memory.flow.companion.toolbox import Toolbox
-from live_memory.flow.evidence.desk import Shelf
-from live_memory.flow.progress import silent
-from live_memory.flow.reader import Reader
+from live_memory.flow.consult import AnswerDraft, consult
+from live_memory.flow.jobs import silent
+from live_memory.flow.reader import FileCache, Reader
+from live_memory.flow.toolbox import Toolbox
 from live_memory.ports import LanguageModel
 from tests.claude.fake_anthropic import FakeAnthropic, Json, Turn
 from tests.claude.stage import Stage
+from tests.support.doubles.in_memory_sandbox import InMemorySandbox
 from tests.support.fake_claude import is_running
 from tests.support.memory import APP, House
 
@@ -70,7 +68,7 @@ def model_at(api: FakeAnthropic, stage: Stage, *, key: str | None = "dummy-key")
 
 
 def toolbox() -> Toolbox:
-    shelf = Shelf(Reader(InMemorySandbox(APP), Redactor(), 256 * 1024))
+    shelf = FileCache(Reader(InMemorySandbox(APP), Redactor(), 256 * 1024))
     return Toolbox(shelf, in_memory_index(), House(), lambda: EntryNumber(1))
 
 
@@ -81,14 +79,14 @@ async def asked(
     conclude_in: float = 60,
     give_up_in: float = 90,
     is_cold: bool = False,
-) -> Draft:
+) -> AnswerDraft:
     """Consult the model as a question does."""
     now = anyio.current_time()
     turn = UserTurn((Block("=== facts\n", is_cache_end=True), Block("Where is RETRY_LIMIT?")))
     async with model.conversation() as bound:
         return await consult(
             bound,
-            lambda _limit: Talk((Block("You answer about this workspace."),), (turn,)),
+            lambda _limit: Conversation((Block("You answer about this workspace."),), (turn,)),
             tools,
             conclude_at=now + conclude_in,
             give_up_at=now + give_up_in,
@@ -228,7 +226,7 @@ async def test_out_of_time_while_it_thinks_the_client_is_interrupted_and_conclud
 ) -> None:
     tools = toolbox()
     turns: list[Turn] = [read("app/config.py"), "never heard", "In short: `app/config.py:3`."]
-    talk = Talk((Block("You answer."),), (UserTurn((Block("Where is RETRY_LIMIT?"),)),))
+    talk = Conversation((Block("You answer."),), (UserTurn((Block("Where is RETRY_LIMIT?"),)),))
     with Slow(turns, slow=[2]) as api:
         async with model_at(api, stage).conversation() as model:
             first = await model.complete(talk.request(SPECS, max_output_tokens=1_000))
@@ -251,7 +249,7 @@ async def test_out_of_time_while_it_thinks_the_client_is_interrupted_and_conclud
 
 async def test_out_of_time_while_tools_run_the_client_concludes_without_them(stage: Stage) -> None:
     turns: list[Turn] = [read("app/config.py"), "In short: I do not know."]
-    talk = Talk((Block("You answer."),), (UserTurn((Block("Where is RETRY_LIMIT?"),)),))
+    talk = Conversation((Block("You answer."),), (UserTurn((Block("Where is RETRY_LIMIT?"),)),))
     with FakeAnthropic(turns) as api:
         async with model_at(api, stage).conversation() as model:
             await model.complete(talk.request(SPECS, max_output_tokens=1_000))

@@ -12,7 +12,7 @@ import pytest
 
 import live_memory
 from live_memory import __version__
-from live_memory.web.token import ensure_token
+from live_memory.web.identity import ensure_token
 from tests.claude.fake_anthropic import Turn
 from tests.claude.stage import ASK, PROJECT, Outcome, Run, Stage, verified_lines
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from live_memory import __version__
-from live_memory.web.token import ensure_token
+from live_memory.web.identity import ensure_token
 from tests.claude.fake_anthropic import Turn
 from tests.claude.stage import ASK, PROJECT, Stage, verified_lines
 from tests.support.cited_tree import CITATION, WHOLE, write_tree

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from live_memory import __version__
-from live_memory.web.identity import published
-from live_memory.web.token import ensure_token
+from live_memory.web.identity import ensure_token, published
 from tests.support.server import a_free_port
 
 _REPOSITORY = Path(__file__).parents[3]
@@ -176,7 +175,7 @@ def test_one_that_was_killed_on_the_way_is_begun_again(user: _User) -> None:
             words = (process / "cmdline").read_bytes()
         except OSError:
             continue
-        if b"bring.py\0" in words and str(user.folder).encode() in words:
+        if b"install_env.py\0" in words and str(user.folder).encode() in words:
             os.kill(int(process.name), signal.SIGKILL)
     (user.programs / "wait").unlink()
 

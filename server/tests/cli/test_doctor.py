@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from live_memory.cli.checks import Verdict, of_installation
+from live_memory.cli.doctor import CheckVerdict, of_installation
 from live_memory.settings import Settings
 from tests.cli.shell import Shell
 
@@ -40,7 +40,7 @@ def test_a_database_without_full_text_search_is_no_fault(
 
     monkeypatch.setattr(sqlite3, "connect", refuse)
     found = {check.name: check.verdict for check in of_installation(Settings(data_dir=tmp_path))}
-    assert Verdict.FAIL not in {found[name] for name in found if name != "data folder"}
+    assert CheckVerdict.FAIL not in {found[name] for name in found if name != "data folder"}
     assert "sqlite" not in found
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from live_memory.cli.reaching.lock import holder
+from live_memory.cli.environment import holder
 from tests.cli.shell import Done, Shell
 from tests.support.scripted_endpoint import Status, serving
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from live_memory.cli.running.environment import absolute_path, lasting, settings_in
+from live_memory.cli.environment import absolute_path, lasting, settings_in
 from live_memory.web.identity import published
 from tests.cli.shell import Shell
 
@@ -150,7 +150,7 @@ def test_modules_of_the_workspace_are_never_imported(
     told = run(_COMMAND, "ask", "Where is planted_here defined?")
     run(_COMMAND, "stats")
     run("/bin/sh", plugin / "bin/live-memory", "stats")
-    for hook in ("wake.py", "hook.py", "watch.py"):
+    for hook in ("ensure_server.py", "hook.py", "print_watch_paths.py"):
         port = {"CLAUDE_PLUGIN_OPTION_PORT": str(shell.port)}
         run("/bin/sh", plugin / "hooks/run", hook, **port)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from live_memory.web.token import ensure_token
+from live_memory.web.identity import ensure_token
 from tests.cli.shell import Done, Shell
 
 

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from live_memory import __version__
-from live_memory.web.identity import published
-from live_memory.web.token import ensure_token
+from live_memory.web.identity import ensure_token, published
 from tests.cli.shell import Shell
 
 

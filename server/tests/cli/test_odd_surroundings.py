@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from live_memory.adapters.sandbox.repository import PrivateGitDir, locate
+from live_memory.adapters.workspace.git_repository import PrivateGitDir, locate
 from tests.cli.shell import Shell
 from tests.contracts.sandbox_worlds import git
 

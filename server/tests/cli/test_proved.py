@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from live_memory.cli.failure import Failure
-from live_memory.cli.reaching.connection import get, post, stream
-from live_memory.cli.reaching.finding import Server
+from live_memory.cli.connection import ProvenServer, get, post, stream
+from live_memory.cli.environment import Failure
 
 _TOKEN, _KEY = "t" * 43, "k" * 64
 _OK = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%s"
@@ -22,7 +21,7 @@ _SAYS: dict[str, bytes | None] = {
     "nothing": b"",
     "nothing, for ever": None,
 }
-_USES: dict[str, Callable[[Server], object]] = {
+_USES: dict[str, Callable[[ProvenServer], object]] = {
     "get": lambda server: get(server, "/stats", cwd="CANARY"),
     "post": lambda server: post(server, "/clear", {"cwd": "CANARY"}),
     "stream": lambda server: list(stream(server, "/v1/ask", {"question": "CANARY"}, timeout_s=1)),
@@ -65,9 +64,9 @@ def _stranger(says: bytes | None) -> Iterator[tuple[int, list[bytes]]]:
 def test_a_stranger_that_took_the_port_since_is_told_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, use: str, says: str
 ) -> None:
-    monkeypatch.setattr("live_memory.cli.reaching.connection._QUICK_S", 0.5)
+    monkeypatch.setattr("live_memory.cli.connection._QUICK_S", 0.5)
     with _stranger(_SAYS[says]) as (port, heard), pytest.raises(Failure):
-        _USES[use](Server("127.0.0.1", port, 7, _TOKEN, _KEY))
+        _USES[use](ProvenServer("127.0.0.1", port, 7, _TOKEN, _KEY))
     told = b"".join(heard)
     assert told.startswith(b"GET /health?nonce=")
     for secret in (_TOKEN.encode(), _KEY.encode(), b"CANARY", b"uthorization"):

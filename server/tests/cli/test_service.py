@@ -12,9 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from live_memory.cli.failure import Failure
-from live_memory.cli.service.supervisors import Launchd, supervisor
-from live_memory.cli.service.units import Service, environment_file, launchd_agent, systemd_unit
+from live_memory.cli.environment import Failure
+from live_memory.cli.service import (
+    Launchd,
+    Service,
+    environment_file,
+    launchd_agent,
+    supervisor,
+    systemd_unit,
+)
 from live_memory.settings import Settings, load
 from live_memory.web.identity import published
 from tests.cli.shell import Shell, open_shell

@@ -4,7 +4,7 @@ import os
 import socket
 import stat
 
-from live_memory.cli.failure import ExitCode, forget_trouble, note_trouble, trouble_of
+from live_memory.cli.environment import ExitCode, forget_trouble, note_trouble, trouble_of
 from tests.cli.shell import Shell
 
 

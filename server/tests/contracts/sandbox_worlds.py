@@ -9,12 +9,12 @@ from hashlib import sha1
 from pathlib import Path
 from shutil import which
 
-from live_memory.adapters.sandbox.disk import DiskSandbox
-from live_memory.adapters.sandbox.in_memory import InMemorySandbox, PastCommit
-from live_memory.adapters.sandbox.opener import Opening
-from live_memory.adapters.sandbox.runner import Programs, Runner, find_programs
+from live_memory.adapters.workspace.disk import DiskSandbox
+from live_memory.adapters.workspace.ripgrep import Programs, Runner, find_programs
+from live_memory.adapters.workspace.safe_open import Opening
 from live_memory.core.reading.lookup import Commit
 from live_memory.ports import Sandbox
+from tests.support.doubles.in_memory_sandbox import InMemorySandbox, PastCommit
 
 __all__ = ["DISK_WAYS", "Past", "Way", "git", "make_repository", "opened_on_disk", "opened_world"]
 

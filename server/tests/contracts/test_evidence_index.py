@@ -8,9 +8,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from live_memory.adapters.index import asking, runs, writing
-from live_memory.adapters.index.in_memory import in_memory_index
-from live_memory.adapters.index.sqlite import SqliteIndex
+from live_memory.adapters.index import database, search, sqlite
+from live_memory.adapters.index.sqlite import SqliteIndex, in_memory_index
 from live_memory.core.errors import StoreUnavailable
 from live_memory.core.evidence.places import Candidates, DefinitionKind
 from live_memory.core.evidence.question import terms_of
@@ -247,7 +246,7 @@ async def test_an_outline_is_that_of_the_version_that_was_taken_in_last(
 async def test_outlines_beyond_those_kept_are_the_same(
     index: EvidenceIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asking, "_MOST_OUTLINES", 1)
+    monkeypatch.setattr(search, "_MOST_OUTLINES", 1)
     await _fill(index, WORLD)
     for _ in range(2):
         outlines = [await index.outline(RelPath(name)) for name in WORLD]
@@ -295,8 +294,8 @@ async def test_merging_many_small_updates_changes_no_answer(
     await _fill(index, WORLD | {"empty.py": ""})
     before = await _search(index, "Where is the session cookie saved?")
     used = await index.references("save_session")
-    monkeypatch.setattr(runs, "_FAN", fan)
-    monkeypatch.setattr(writing, "_MOST_GONE", most_gone)
+    monkeypatch.setattr(database, "_FAN", fan)
+    monkeypatch.setattr(sqlite, "_MOST_GONE", most_gone)
     for _ in range(3):
         for name, text in reversed(WORLD.items()):
             await _take(index, observed(name, text))
@@ -320,7 +319,7 @@ async def test_updates_of_a_size_are_merged_so_that_few_rows_are_read(tmp_path: 
 async def test_a_merge_that_was_broken_off_loses_nothing_and_is_made_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs, "_STRETCH", 2)
+    monkeypatch.setattr(database, "_STRETCH", 2)
     index = await SqliteIndex.open(tmp_path)
     files = [observed(f"f{n}.py", f"shared = 1\nalone_{n} = shared\n") for n in range(16)]
     for seen in files:
@@ -345,7 +344,7 @@ async def test_a_merge_that_was_broken_off_loses_nothing_and_is_made_later(
 async def test_versions_that_are_gone_take_no_room_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "_MOST_GONE", 20)
+    monkeypatch.setattr(sqlite, "_MOST_GONE", 20)
     index = await SqliteIndex.open(tmp_path)
     for version in range(100):
         await _take(index, observed("a.py", "alone = 1\n", version=version))
@@ -402,7 +401,7 @@ async def test_a_failed_update_changes_nothing(
     def full_disk(*_args: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr(runs, "append", full_disk)
+    monkeypatch.setattr(database, "append", full_disk)
     with pytest.raises(StoreUnavailable, match="disk is full"):
         await _take(index, observed("src/app.py", "def other():\n    pass\n"))
     monkeypatch.undo()

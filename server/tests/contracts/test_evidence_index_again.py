@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from live_memory.adapters.index import runs, sqlite, writing
+from live_memory.adapters.index import database, sqlite
 from live_memory.adapters.index.sqlite import SqliteIndex
 from live_memory.core.evidence.question import terms_of
 from live_memory.core.values import RelPath
@@ -111,9 +111,9 @@ async def test_an_index_that_grew_says_what_a_new_reader_of_the_same_file_says(
     folder = tmp_path_factory.mktemp("index")
     index = await SqliteIndex.open(folder)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(runs, "_FAN", fan)
-        patched.setattr(runs, "_STRETCH", 3)
-        patched.setattr(writing, "_MOST_GONE", most_gone)
+        patched.setattr(database, "_FAN", fan)
+        patched.setattr(database, "_STRETCH", 3)
+        patched.setattr(sqlite, "_MOST_GONE", most_gone)
         for name, kind, version in steps:
             path = RelPath(name)
             seen = [observed(name, _text(name, version), version=version)] if kind == "text" else []

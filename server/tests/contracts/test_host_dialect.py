@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.adapters.hosts.claude_code import ClaudeCode
+from live_memory.adapters.hooks.claude_code import ClaudeCode
 from live_memory.core.hosts.events import (
     CommandRan,
-    Cut,
     Ending,
     FileEdited,
     FileTouched,
     FileViewed,
     FileWritten,
     HostEvent,
+    LineSlice,
     SessionBegan,
     SessionEnded,
 )
@@ -30,11 +30,11 @@ _SESSION = "00000000-0000-4000-8000-000000000001"
 # What each recorded payload says, by host.
 SAYS: Mapping[str, Mapping[str, tuple[HostEvent, ...]]] = {
     "claude-code": {
-        "PostToolUse-Read": (FileViewed(f"{_APP}/a.py", (Cut(0, 31),)),),
-        "PostToolUse-Read-part": (FileViewed(f"{_APP}/a.py", (Cut(4, 7),)),),
+        "PostToolUse-Read": (FileViewed(f"{_APP}/a.py", (LineSlice(0, 31),)),),
+        "PostToolUse-Read-part": (FileViewed(f"{_APP}/a.py", (LineSlice(4, 7),)),),
         "PostToolUse-Read-notebook": (FileViewed(f"{_APP}/nb.ipynb"),),
         "PostToolUse-Read-image": (FileViewed(f"{_APP}/logo.png"),),
-        "PostToolUse-Read-subagent": (FileViewed(f"{_APP}/a.py", (Cut(0, 2),)),),
+        "PostToolUse-Read-subagent": (FileViewed(f"{_APP}/a.py", (LineSlice(0, 2),)),),
         "PostToolUse-Edit": (FileEdited(f"{_APP}/a.py", ((4, 11),)),),
         "PostToolUse-Write": (FileWritten(f"{_APP}/b.py"),),
         "PostToolUse-NotebookEdit": (FileEdited(f"{_APP}/nb.ipynb"),),

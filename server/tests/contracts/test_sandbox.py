@@ -17,9 +17,14 @@ from live_memory.core.reading.lookup import (
     NamePattern,
     TextPattern,
 )
-from live_memory.core.reading.names import refusal_of_name
-from live_memory.core.reading.observation import FileRead, Skipped, SkipReason
-from live_memory.core.reading.text import decode, lines_of
+from live_memory.core.reading.observation import (
+    FileRead,
+    Skipped,
+    SkipReason,
+    decode,
+    lines_of,
+    refusal_of_name,
+)
 from live_memory.core.values import RelPath
 from live_memory.ports import Sandbox
 from tests.contracts.sandbox_worlds import Past, Way, opened_world

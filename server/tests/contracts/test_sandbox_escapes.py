@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 from anyio import fail_after
 
-from live_memory.adapters.sandbox.disk import DiskSandbox
-from live_memory.adapters.sandbox.kernel import BENEATH, NO_LINKS, openat2
-from live_memory.adapters.sandbox.opener import Opening
+from live_memory.adapters.workspace.disk import DiskSandbox
+from live_memory.adapters.workspace.safe_open import BENEATH, NO_LINKS, Opening, openat2
 from live_memory.core.errors import InvalidRequest, OutsideWorkspace, Rejected
 from live_memory.core.reading.lookup import (
     ChangedFiles,

@@ -5,22 +5,21 @@ from pathlib import Path
 
 import pytest
 
-from live_memory.adapters.snapshots.in_memory import InMemory
-from live_memory.adapters.snapshots.json_files import JsonFiles
+from live_memory.adapters.store.snapshot_files import JsonFiles
 from live_memory.core.errors import StoreUnavailable
-from live_memory.core.hosts.notices import Notice
-from live_memory.core.memory.events import NoteWritten
-from live_memory.core.memory.window import Window, apply
-from live_memory.core.saving.journal import Happened, Heard
+from live_memory.core.hosts.notices import FileInterest
+from live_memory.core.memory.window import NoteWritten, Window, apply
+from live_memory.core.saving.journal import EventApplied, HostNotice
 from live_memory.core.saving.snapshot import Memory, Restored
 from live_memory.core.values import Instant, WorkspaceKey
 from live_memory.ports import SnapshotStore
+from tests.support.doubles.in_memory_store import InMemory
 
 KEY, OTHER = WorkspaceKey.of_root("/w"), WorkspaceKey.of_root("/other")
 FIRST, SECOND = NoteWritten("one", Instant(1.0)), NoteWritten("two", Instant(2.0))
 ONE = apply(Window(), FIRST)
 TWO = apply(ONE, SECOND)
-HEARD = (Notice("/w/a.py", views=((),)), Notice("/w/b.py", is_edited=True))
+HEARD = (FileInterest("/w/a.py", views=((),)), FileInterest("/w/b.py", is_edited=True))
 
 Make = Callable[[Path], SnapshotStore]
 STORES: dict[str, Make] = {"json_files": JsonFiles, "in_memory": lambda _folder: InMemory()}
@@ -47,8 +46,8 @@ async def test_the_last_saved_memory_is_the_one_that_comes_back(store: SnapshotS
 @pytest.mark.promise("nothing-lost")
 async def test_what_was_appended_comes_back_without_any_save(store: SnapshotStore) -> None:
     await store.load(KEY)
-    await store.append(KEY, "/w", [Happened(1, FIRST), Heard(HEARD[:1])])
-    await store.append(KEY, "/w", [Heard(HEARD[1:]), Happened(2, SECOND)])
+    await store.append(KEY, "/w", [EventApplied(1, FIRST), HostNotice(HEARD[:1])])
+    await store.append(KEY, "/w", [HostNotice(HEARD[1:]), EventApplied(2, SECOND)])
     assert await store.load(KEY) == Restored(Memory(TWO, HEARD), is_saved=False)
     assert await store.roots() == {KEY: "/w"}
 
@@ -56,13 +55,13 @@ async def test_what_was_appended_comes_back_without_any_save(store: SnapshotStor
 @pytest.mark.promise("nothing-lost")
 async def test_what_was_appended_comes_back_over_the_snapshot(store: SnapshotStore) -> None:
     await store.load(KEY)
-    await store.append(KEY, "/w", [Happened(1, FIRST), Heard(HEARD[:1])])
+    await store.append(KEY, "/w", [EventApplied(1, FIRST), HostNotice(HEARD[:1])])
     await store.save(KEY, "/w", lambda: Memory(ONE))
-    await store.append(KEY, "/w", [Happened(2, SECOND), Heard(HEARD[1:])])
+    await store.append(KEY, "/w", [EventApplied(2, SECOND), HostNotice(HEARD[1:])])
     assert (await store.load(KEY)).memory == Memory(TWO, HEARD[1:])
     # After a restart the journal goes on where it was.
     third = NoteWritten("three", Instant(3.0))
-    await store.append(KEY, "/w", [Happened(3, third)])
+    await store.append(KEY, "/w", [EventApplied(3, third)])
     assert (await store.load(KEY)).memory == Memory(apply(TWO, third), HEARD[1:])
 
 
@@ -71,7 +70,7 @@ async def test_what_is_in_the_snapshot_already_is_not_folded_twice(store: Snapsh
     """An event that is recorded while the snapshot is taken can be in both."""
     await store.load(KEY)
     await store.save(KEY, "/w", lambda: Memory(TWO))
-    await store.append(KEY, "/w", [Happened(1, FIRST), Happened(2, SECOND)])
+    await store.append(KEY, "/w", [EventApplied(1, FIRST), EventApplied(2, SECOND)])
     assert (await store.load(KEY)).memory == Memory(TWO)
 
 
@@ -80,7 +79,7 @@ async def test_workspaces_are_kept_and_forgotten_apart(store: SnapshotStore) -> 
     for key, root, window in ((KEY, "/w", ONE), (OTHER, "/other", TWO)):
         await store.load(key)
         await store.save(key, root, lambda window=window: Memory(window))  # type: ignore[misc]
-        await store.append(key, root, [Heard(HEARD)])
+        await store.append(key, root, [HostNotice(HEARD)])
     assert await store.roots() == {KEY: "/w", OTHER: "/other"}
     await store.forget(KEY)
     assert await store.load(KEY) == Restored()
@@ -93,11 +92,11 @@ async def test_forgetting_what_is_not_there_is_no_error(store: SnapshotStore) ->
 
 async def test_a_late_record_brings_nothing_back_that_was_forgotten(store: SnapshotStore) -> None:
     await store.load(KEY)
-    await store.append(KEY, "/w", [Happened(1, FIRST)])
+    await store.append(KEY, "/w", [EventApplied(1, FIRST)])
     await store.save(KEY, "/w", lambda: Memory(ONE))
     await store.forget(KEY)
     with pytest.raises(StoreUnavailable, match="forgotten"):
-        await store.append(KEY, "/w", [Happened(2, SECOND)])
+        await store.append(KEY, "/w", [EventApplied(2, SECOND)])
     with pytest.raises(StoreUnavailable, match="forgotten"):
         await store.save(KEY, "/w", lambda: Memory(TWO))
     assert await store.load(KEY) == Restored()

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from live_memory.adapters.index.in_memory import in_memory_index
-from live_memory.adapters.sandbox.disk import DiskSandbox
+from live_memory.adapters.index.sqlite import in_memory_index
+from live_memory.adapters.workspace.disk import DiskSandbox
 from live_memory.core.companion.chat import ToolCall, ToolResult
 from live_memory.core.companion.tools import SPECS
-from live_memory.core.memory.events import EntryNumber
+from live_memory.core.memory.window import EntryNumber
 from live_memory.core.reading.redaction import Redactor
 from live_memory.core.values import Instant, WorkspaceKey
-from live_memory.flow.companion.toolbox import Toolbox
 from live_memory.flow.indexing import Indexer
 from live_memory.flow.reader import Reader
+from live_memory.flow.toolbox import Toolbox
 from tests.contracts.sandbox_worlds import git, make_repository, opened_on_disk
 from tests.contracts.test_sandbox_escapes import bad_names
 from tests.support.memory import House

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from inline_snapshot import snapshot
 
-from live_memory.flow.companion.toolbox import Toolbox
+from live_memory.flow.toolbox import Toolbox
 from tests.contracts.sandbox_worlds import make_repository, opened_on_disk
 from tests.contracts.test_toolbox import MOST, run_tool, toolbox_over
 

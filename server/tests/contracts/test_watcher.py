@@ -8,10 +8,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from live_memory.adapters.watching.disk import DiskWatcher, inotify_folders, observed_tree
-from live_memory.adapters.watching.in_memory import InMemoryWatcher
-from live_memory.core.watching import Noticed, WatchState
+from live_memory.adapters.watch import DiskWatcher, inotify_folders, observed_tree
+from live_memory.core.values import NoticedChanges, WatchState
 from live_memory.ports import Watcher
+from tests.support.doubles.in_memory_watcher import InMemoryWatcher
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     await made.watcher.aclose()
 
 
-async def _next(watcher: Watcher, *, holding: str) -> Noticed:
+async def _next(watcher: Watcher, *, holding: str) -> NoticedChanges:
     """Everything that is noticed until this name is among it."""
     names: frozenset[str] = frozenset()
     is_cut = False
@@ -67,7 +67,7 @@ async def _next(watcher: Watcher, *, holding: str) -> Noticed:
             await watcher.wait()
             noticed = watcher.take()
             names, is_cut = names | noticed.names, is_cut or noticed.is_cut
-    return Noticed(names, is_cut)
+    return NoticedChanges(names, is_cut)
 
 
 async def test_a_change_in_a_followed_folder_is_noticed_by_its_name(world: World) -> None:
@@ -91,14 +91,14 @@ async def test_what_is_not_followed_any_more_is_not_noticed(world: World) -> Non
 
 
 async def test_taking_takes_everything_once(world: World) -> None:
-    assert world.watcher.take() == Noticed()
+    assert world.watcher.take() == NoticedChanges()
     await world.watcher.follow([""])
     await world.write("a.py")
     await _next(world.watcher, holding="a.py")
     with anyio.move_on_after(0.2):  # an editor's last words
         await world.watcher.wait()
     world.watcher.take()
-    assert world.watcher.take() == Noticed()
+    assert world.watcher.take() == NoticedChanges()
 
 
 async def test_following_nothing_is_no_work(world: World) -> None:

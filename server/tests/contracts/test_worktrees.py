@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from live_memory.adapters.sandbox.in_memory import InMemoryWorktrees
-from live_memory.adapters.sandbox.worktrees import GitWorktrees
+from live_memory.adapters.workspace.git_state import GitWorktrees
 from live_memory.ports import Worktrees
 from tests.contracts.sandbox_worlds import git, make_repository
+from tests.support.doubles.in_memory_sandbox import InMemoryWorktrees
 
 pytestmark = [
     pytest.mark.real("git"),

@@ -20,12 +20,14 @@ PATTERNS = every_pattern()
 # Patterns that see no more characters than this, whatever comes: what calls them says so.
 SEEN_AT_MOST = {
     # `statement` refuses what is longer, and everything else is asked of statements alone.
-    "core/compacting/wording.py:_IS_ORDERED": 400,
-    "core/compacting/wording.py:_IS_REFUSED": 400,
-    "core/compacting/stating.py:_GIVEN": 400,
+    "core/compaction/fact_wording.py:_IS_ORDERED": 400,
+    "core/compaction/fact_wording.py:_IS_REFUSED": 400,
+    "core/compaction/fact_wording.py:_GIVEN": 400,
 }
 # Tables whose patterns are only ever matched where a beginning of theirs was found.
-ONLY_MATCHED = frozenset({"core/reading/secrets/issuers.py:AFTER"})
+ONLY_MATCHED = frozenset(
+    {"core/reading/secret_shapes.py:AFTER", "core/reading/secret_names.py:AFTER"}
+)
 # Patterns that are made of a name, in the module where they are: all are matched as these are.
 MADE_OF_A_NAME = (
     r"(?<![\w$])NAME(?![\w$])",
@@ -86,17 +88,20 @@ def test_patterns_are_made_where_they_are_used_only_of_names() -> None:
                 made.add(f"{path.relative_to(PACKAGE)}:{function.name}")
     assert made == {
         # Of patterns that are written out at the call: they are module-level ones.
-        *("core/evidence/asks.py:_says", "core/evidence/natures.py:_path"),
-        *("core/evidence/shapes.py:_shape", "core/reading/secrets/issuers.py:_pattern"),
-        "core/reading/secrets/commands.py:_flag",
+        *("core/evidence/words.py:_says", "core/evidence/file_kinds.py:_path"),
+        *("core/evidence/outline.py:_shape", "core/reading/secret_shapes.py:_pattern"),
+        "core/reading/secret_names.py:_flag",
         # Of a name.
-        *("core/absence/seeking.py:at", "core/checking/stating.py:_values_of"),
-        *("core/evidence/flags.py:flags_first", "core/evidence/uses.py:uses_of"),
-        "flow/evidence/calling.py:_is_brought_in",
+        *("core/evidence/absence.py:at", "core/checking/claim_check.py:_values_of"),
+        *("core/evidence/question.py:flags_first", "core/evidence/uses.py:uses_of"),
+        "flow/find_uses.py:_is_brought_in",
         # Of a glob, without backtracking; of an expression, matched in a process that is ended.
-        *("core/reading/globs.py:_segments", "core/reading/globs.py:_set_expression"),
-        *("adapters/sandbox/dialect.py:compile_expression", "adapters/sandbox/dialect.py:_class"),
-        "adapters/sandbox/matcher.py:matching_lines",
+        *("core/reading/redaction.py:_segments", "core/reading/redaction.py:_set_expression"),
+        *(
+            "adapters/workspace/patterns.py:compile_expression",
+            "adapters/workspace/patterns.py:_class",
+        ),
+        "adapters/workspace/matcher.py:matching_lines",
     }
 
 

@@ -2,6 +2,8 @@
 
 import ast
 import re
+import tokenize
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +13,11 @@ PACKAGE = Path(__file__).parents[2] / "live_memory"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 REPOSITORY = PACKAGE.parents[1]
 NAMELESS = {"utils", "helpers", "common", "misc", "manager", "base"}
+
+
+def _comments(module: Path) -> Iterator[tokenize.TokenInfo]:
+    with module.open("rb") as source:
+        yield from (t for t in tokenize.tokenize(source.readline) if t.type == tokenize.COMMENT)
 
 
 def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -30,10 +37,22 @@ def test_a_module_fits_its_page_and_says_what_it_is_for(module: Path) -> None:
     assert too_long == []
 
 
-def test_no_package_has_more_than_fourteen_modules() -> None:
-    packages = {module.parent for module in MODULES}
-    crowded = [p for p in packages if len([m for m in p.glob("*.py") if m.stem != "__init__"]) > 14]
-    assert crowded == []
+def test_no_module_and_no_public_class_has_the_name_of_another() -> None:
+    rooms = [m for m in MODULES if m.stem != "__init__"]
+    assert [name for name, times in Counter(m.stem for m in rooms).items() if times > 1] == []
+    trees = (ast.parse(m.read_text(encoding="utf-8")) for m in MODULES)
+    classes = (n.name for tree in trees for n in tree.body if isinstance(n, ast.ClassDef))
+    twice = [name for name, times in Counter(classes).items() if times > 1 and name[0] != "_"]
+    assert twice == []
+
+
+def test_nothing_cites_a_page_that_is_not_in_the_repository() -> None:
+    pages = {p.name for p in REPOSITORY.rglob("*.md")} | {"AGENTS.md", "CLAUDE.md", "MEMORY.md"}
+    pages |= {"a.md", "b.md"}  # examples of a name
+    for module in MODULES:
+        said = (t.string for t in _comments(module))
+        cited = {name for text in said for name in re.findall(r"[\w-]+\.md\b", text)}
+        assert cited <= pages, module
 
 
 def test_blind_excepts_stand_only_where_something_must_stay_alive() -> None:

@@ -19,11 +19,11 @@ async def _no_app(scope: Scope, receive: Receive, send: Send) -> None:
 @pytest.mark.parametrize(
     ("name", "broken"),
     [
-        ("cycle", "a second request is read beside the first: web/hosting/connections.py"),
-        ("parser", "requests are not read: web/hosting/connections.py"),
-        ("connections", "the oldest idle connection gives no way: web/hosting/connections.py"),
-        ("loop", "a head that does not come is waited for: web/hosting/connections.py"),
-        ("transport", "a connection is not aborted: web/hosting/connections.py"),
+        ("cycle", "a second request is read beside the first: web/serving.py"),
+        ("parser", "requests are not read: web/serving.py"),
+        ("connections", "the oldest idle connection gives no way: web/serving.py"),
+        ("loop", "a head that does not come is waited for: web/serving.py"),
+        ("transport", "a connection is not aborted: web/serving.py"),
         ("timeout_keep_alive_task", "a slow head is cut by the idle limit: connections.py"),
     ],
 )
@@ -66,5 +66,5 @@ def test_the_watching_library_has_the_layer_below_its_observers(
     from watchdog.observers.inotify_c import InotifyFD
 
     found = list(inspect.signature(getattr(InotifyFD, name)).parameters)
-    where = "adapters/watching/inotify.py"
+    where = "adapters/print_watch_paths.py"
     assert found == parameters, f"watchdog's InotifyFD.{name}: no folder is {broken}: {where}"

@@ -56,7 +56,7 @@ def test_what_the_lock_leaves_open_no_installer_may_choose() -> None:
     """The plugin, `make` and the container give the same words."""
     words = "--require-hashes", "--only-binary", ":all:", "--no-deps"
     root = _SERVER.parent
-    for file in ("bin/bring.py", "Makefile", "deploy/Containerfile"):
+    for file in ("bin/install_env.py", "Makefile", "deploy/Containerfile"):
         text = (root / file).read_text()
         assert all(word in text for word in words), file
         assert not re.search(r"pip install (?!.*locked)[^|\n]*server\[", text), file

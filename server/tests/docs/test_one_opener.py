@@ -1,4 +1,4 @@
-"""Only `adapters/sandbox` opens, lists or follows names of a workspace (security D5).
+"""Only `adapters/workspace` opens, lists or follows names of a workspace (security D5).
 
 Whatever else touches files is named here with the files it is about: our own, never a workspace's.
 """
@@ -11,30 +11,24 @@ PACKAGE = Path(__file__).parents[2] / "live_memory"
 
 # Modules and packages of ours that open files, and which.
 OWN_FILES = {
-    "adapters/sandbox": "the one opener of workspace files",
-    "adapters/llm/claude_cli": "the installed client and the empty folder it runs in",
-    "adapters/llm/oauth/login_file.py": "the login in the client's own folder, by a person's wish",
-    "adapters/hosts/spool.py": "what hooks left in the data folder",
+    "adapters/workspace": "the one opener of workspace files",
+    "adapters/llm/claude_process.py": "the installed client and the empty folder it runs in",
+    "adapters/llm/installed_client.py": "the login in the client's own folder, by a person's wish",
+    "adapters/hooks/spool.py": "what hooks left in the data folder",
     "adapters/index": "the index in the data folder",
-    "adapters/llm/way_out.py": "certificates that the user's environment names",
-    "adapters/telemetry/file.py": "the log, where a person's setting says",
-    "adapters/telemetry/standard_error.py": "the null device, where there is no standard error",
-    "adapters/snapshots": "snapshots and journal in the data folder",
-    "cli/checks.py": "the system's limits",
-    "cli/checking/listener.py": "what the system says of sockets and processes",
-    "cli/checking/delivery.py": "files of the data folder, and a folder made to try a hook in",
-    "cli/failure.py": "why no server started, in the data folder",
-    "cli/reaching/lock.py": "the locks of the data folder",
-    "cli/running/stopping.py": "the server's process",
-    "cli/service": "what a supervisor reads",
-    "cli/running/launcher.py": "the server's log",
+    "adapters/llm/endpoint.py": "certificates that the user's environment names",
+    "adapters/telemetry.py": "the log, where a person's setting says, and the null device",
+    "adapters/store": "snapshots and journal in the data folder",
+    "cli/doctor.py": "limits and processes, our data folder, a folder to try a hook in",
+    "cli/environment.py": "why no server started, in the data folder; the locks of the data folder",
+    "cli/launcher.py": "the server's process and its log",
+    "cli/service.py": "what a supervisor reads",
     "cli/lifecycle.py": "the plugin's files",
-    "web/requests.py": "the real path of a folder that a model names, of which it opens nothing",
+    "web/routes.py": "the real path of a folder that a model names, of which it opens nothing",
     "core/companion/prompt.py": "prompt texts, which are package data",
-    "core/compacting/request.py": "a prompt text, which is package data",
+    "core/compaction/plan.py": "a prompt text, which is package data",
     "cli/config.py": "the user's config file",
-    "web/identity.py": "who runs, in the data folder",
-    "web/token.py": "the token in the data folder",
+    "web/identity.py": "who runs, and the token, in the data folder",
     "wiring/building.py": "folders in the data folder",
 }
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from live_memory.web.guard import BODY_DEADLINE_S
-from live_memory.web.hosting.connections import HEAD_DEADLINE_S
+from live_memory.web.serving import HEAD_DEADLINE_S
 from tests.support.server import RunningServer, running_server
 
 # A machine that runs other tests beside this one.

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from live_memory.adapters.snapshots.folder import MemoryFolder
-from live_memory.core.hosts.notices import Notice
-from live_memory.core.memory.events import FileObserved
+from live_memory.adapters.store.memory_folder import MemoryFolder
+from live_memory.core.hosts.notices import FileInterest
+from live_memory.core.memory.window import FileObserved
 from live_memory.web.identity import is_ours
 from tests.support.server import RunningServer, a_free_port, environment_for, running_server
 
@@ -168,7 +168,9 @@ def _in_snapshot(data: Path, copy: Path) -> set[str]:
     assert found.problems == ()
     seen = (entry.content for entry in found.memory.window.entries)
     names = {one.path.text for one in seen if isinstance(one, FileObserved)}
-    return names | {Path(one.path).name for one in found.memory.heard if isinstance(one, Notice)}
+    return names | {
+        Path(one.path).name for one in found.memory.heard if isinstance(one, FileInterest)
+    }
 
 
 @pytest.mark.real("unshare", "mount")

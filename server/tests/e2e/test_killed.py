@@ -17,9 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from live_memory.adapters.snapshots.folder import MemoryFolder
-from live_memory.core.memory.events import NoteWritten
-from live_memory.core.memory.window import Window, apply
+from live_memory.adapters.store.memory_folder import MemoryFolder
+from live_memory.core.memory.window import NoteWritten, Window, apply
 from live_memory.core.saving.snapshot import Memory
 from live_memory.core.values import Instant
 from tests.support import keeping_alone

@@ -10,7 +10,7 @@ import pytest
 
 from live_memory.core.errors import InvalidRequest
 from live_memory.settings import Settings
-from live_memory.wiring.choice import ANTHROPIC, Choice, choose
+from live_memory.wiring.choose_model import ANTHROPIC, Choice, choose
 from tests.support.client_login import OLD, OTHER, SECRETS, taking, write_login
 from tests.support.scripted_endpoint import Status, Text, serving
 from tests.support.server import RunningServer, running_server

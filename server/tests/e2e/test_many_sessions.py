@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from live_memory.web.mount import McpLimits
+from live_memory.web.application import McpLimits
 from tests.support.server import RunningServer, running_server
 
 _OPENED, _STREAMS, _AT_ONCE = 5_000, 200, 4

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from live_memory.core.saving.migrations import VERSION
-from live_memory.core.saving.sealing import sealed
+from live_memory.core.saving.snapshot import VERSION, sealed
 from tests.support.learning import make_project, notify, tool, wait_until_known
 from tests.support.server import RunningServer, running_server
 

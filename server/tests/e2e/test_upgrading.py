@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from live_memory import __version__
-from live_memory.cli.running.replacing import is_older
+from live_memory.cli.launcher import is_older
 from live_memory.web.identity import is_ours, published
 from tests.cli.shell import Done, Shell, open_shell
 

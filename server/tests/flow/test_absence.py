@@ -11,19 +11,18 @@ from pathlib import Path
 import anyio
 import pytest
 
-from live_memory.adapters.index.in_memory import in_memory_index
-from live_memory.adapters.sandbox.in_memory import InMemorySandbox
-from live_memory.core.asking.answer import Answer, Grounding, Question
+from live_memory.adapters.index.sqlite import in_memory_index
+from live_memory.core.answer import Answer, Grounding, Question
 from live_memory.core.errors import Unavailable
 from live_memory.core.reading.lookup import Listing, Matches, Omitted, TextPattern
 from live_memory.core.reading.redaction import Redactor
 from live_memory.core.values import ContentHash, Instant, WorkspaceKey
+from live_memory.flow import find_evidence
 from live_memory.flow.answer_from_evidence import answer_from_evidence, head_start
-from live_memory.flow.evidence import beyond
-from live_memory.flow.evidence.desk import Desk, Shelf
 from live_memory.flow.indexing import Indexer
-from live_memory.flow.reader import Reader
+from live_memory.flow.reader import FileCache, QuestionFiles, Reader
 from tests.contracts.sandbox_worlds import Way, git, opened_on_disk, write
+from tests.support.doubles.in_memory_sandbox import InMemorySandbox
 from tests.support.observing import observed
 
 pytestmark = pytest.mark.real("git")
@@ -50,7 +49,7 @@ def _made(root: Path, files: Mapping[str, bytes | str]) -> Path:
 
 
 @asynccontextmanager
-async def _desk(root: Path, way: Way) -> AsyncIterator[Desk]:
+async def _desk(root: Path, way: Way) -> AsyncIterator[QuestionFiles]:
     """A desk over the real disk, git, ripgrep and index."""
     async with opened_on_disk(root, way) as sandbox:
         indexer = Indexer(
@@ -61,7 +60,7 @@ async def _desk(root: Path, way: Way) -> AsyncIterator[Desk]:
             signals=_Silent(),
         )
         await indexer.once()
-        yield Desk(indexer.shelf, indexer.index)
+        yield QuestionFiles(indexer.shelf, indexer.index)
         await indexer.index.aclose()
 
 
@@ -379,7 +378,7 @@ class _Endless(InMemorySandbox):
 async def test_files_beyond_the_end_of_the_listing_are_not_said_to_lack_a_name() -> None:
     index = in_memory_index()
     await index.update([observed("app.py", APP)], textless={}, gone=())
-    desk = Desk(Shelf(Reader(_Endless({"app.py": APP}), Redactor(), LIMIT)), index)
+    desk = QuestionFiles(FileCache(Reader(_Endless({"app.py": APP}), Redactor(), LIMIT)), index)
     question = Question("Where is frobnicate_all defined?", Instant(0.0))
     answer = await answer_from_evidence(question, desk=desk)
     await index.aclose()
@@ -414,11 +413,11 @@ async def test_what_could_not_be_looked_at_is_never_taken_for_empty(
     monkeypatch: pytest.MonkeyPatch, is_hanging: bool
 ) -> None:
     """N01: a failed look is said to be one, and a look that hangs ends."""
-    monkeypatch.setattr(beyond, "_LOOK_S", 0.05)
+    monkeypatch.setattr(find_evidence, "_LOOK_S", 0.05)
     sandbox, index = _Failing({"app.py": APP, "app.js": BUNDLE.encode()}), in_memory_index()
     sandbox.is_hanging = is_hanging
     await index.update([observed("app.py", APP)], textless={}, gone=())
-    desk = Desk(Shelf(Reader(sandbox, Redactor(), LIMIT)), index)
+    desk = QuestionFiles(FileCache(Reader(sandbox, Redactor(), LIMIT)), index)
     question = Question("Where is frobnicate_all defined?", Instant(0.0))
     answer = await answer_from_evidence(question, desk=desk)
     await index.aclose()

@@ -7,17 +7,16 @@ from pathlib import Path
 import anyio
 import pytest
 
-from live_memory.adapters.sandbox.in_memory import InMemorySandbox
-from live_memory.adapters.snapshots.in_memory import InMemory
-from live_memory.adapters.snapshots.json_files import JsonFiles
-from live_memory.core.memory.events import NoteWritten
-from live_memory.core.memory.window import Window, apply
+from live_memory.adapters.store.snapshot_files import JsonFiles
+from live_memory.core.memory.window import NoteWritten, Window, apply
 from live_memory.core.reading.lookup import History, HistoryQuery
 from live_memory.core.saving.snapshot import Beginning, Memory
 from live_memory.core.values import Instant
 from live_memory.flow.persist import beginning_of, restored
 from live_memory.ports import SnapshotStore
 from tests.contracts.sandbox_worlds import git, make_repository, opened_on_disk
+from tests.support.doubles.in_memory_sandbox import InMemorySandbox
+from tests.support.doubles.in_memory_store import InMemory
 from tests.support.memory import APP, House, identity
 
 pytestmark = [pytest.mark.real("git")]

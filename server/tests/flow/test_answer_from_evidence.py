@@ -6,19 +6,25 @@ from itertools import pairwise
 
 import pytest
 
-from live_memory.adapters.index.in_memory import in_memory_index
-from live_memory.adapters.sandbox.in_memory import InMemorySandbox
-from live_memory.core.asking.answer import Answer, Budget, CitationStatus, Grounding, Mode, Question
-from live_memory.core.asking.reply import render
+from live_memory.adapters.index.sqlite import in_memory_index
+from live_memory.core.answer import (
+    Answer,
+    Budget,
+    CitationStatus,
+    Grounding,
+    Mode,
+    Question,
+    render,
+)
+from live_memory.core.evidence.packet import room_of
 from live_memory.core.evidence.question import terms_of
 from live_memory.core.reading.observation import FileRead, Skipped
 from live_memory.core.reading.redaction import DEFAULT
-from live_memory.core.showing.packet import room_of
 from live_memory.core.values import ContentHash, Instant, RelPath
 from live_memory.flow.answer_from_evidence import answer_from_evidence, head_start
-from live_memory.flow.evidence.desk import Desk, Shelf
-from live_memory.flow.reader import Reader
+from live_memory.flow.reader import FileCache, QuestionFiles, Reader
 from live_memory.ports import EvidenceIndex
+from tests.support.doubles.in_memory_sandbox import InMemorySandbox
 from tests.support.observing import observed
 
 SESSIONS = '''"""Sessions in cookies."""
@@ -83,8 +89,8 @@ async def _ask(
     sandbox: InMemorySandbox, index: EvidenceIndex, text: str, *, tokens: int = 1500
 ) -> Answer:
     question = Question(text, Instant(0.0), Budget(answer_tokens=tokens))
-    shelf = Shelf(Reader(sandbox, DEFAULT, 256 * 1024))
-    return await answer_from_evidence(question, desk=Desk(shelf, index))
+    shelf = FileCache(Reader(sandbox, DEFAULT, 256 * 1024))
+    return await answer_from_evidence(question, desk=QuestionFiles(shelf, index))
 
 
 async def answered(text: str, world: dict[str, str] = WORLD, *, tokens: int = 1500) -> Answer:
@@ -529,9 +535,9 @@ async def test_what_an_answer_and_a_model_need_is_searched_for_and_opened_once()
     sandbox, index = await _world(
         {name: f"def save_{n}():\n    return session\n{'#' * n}" for n, name in enumerate(names)}
     )
-    shelf = Shelf(Reader(sandbox, DEFAULT, 1_000))
+    shelf = FileCache(Reader(sandbox, DEFAULT, 1_000))
     question = Question("Where is the session saved?", Instant(0.0))
-    desk = Desk(shelf, index)
+    desk = QuestionFiles(shelf, index)
     start = await head_start(question, desk=desk, past=(), viewed={}, budget_tokens=1_000)
     answer = await answer_from_evidence(question, desk=desk)
     assert len(sandbox.reads) == 1
@@ -578,9 +584,9 @@ async def test_a_file_that_is_only_known_in_part_is_said_to_be() -> None:
     """C15: the rest of it may hold the answer."""
     text = "def save_session():\n    return cookie\n" + "x = 1\n" * 100
     sandbox, index = await _world({"a.py": text, "b.py": "def load_session():\n    pass\n"})
-    shelf = Shelf(Reader(sandbox, DEFAULT, 100))
+    shelf = FileCache(Reader(sandbox, DEFAULT, 100))
     question = Question("Where does save_session set the cookie?", Instant(0.0))
-    answer = await answer_from_evidence(question, desk=Desk(shelf, index))
+    answer = await answer_from_evidence(question, desk=QuestionFiles(shelf, index))
     assert _last(answer).endswith(" a.py is only indexed up to line 12.")
     assert "b.py is only" not in answer.text
 

@@ -1,13 +1,12 @@
 """What the answer without a model leads with, over programs as several languages write them."""
 
-from live_memory.adapters.index.in_memory import in_memory_index
-from live_memory.adapters.sandbox.in_memory import InMemorySandbox
-from live_memory.core.asking.answer import Answer, Question
+from live_memory.adapters.index.sqlite import in_memory_index
+from live_memory.core.answer import Answer, Question
 from live_memory.core.reading.redaction import DEFAULT
 from live_memory.core.values import Instant
 from live_memory.flow.answer_from_evidence import answer_from_evidence
-from live_memory.flow.evidence.desk import Desk, Shelf
-from live_memory.flow.reader import Reader
+from live_memory.flow.reader import FileCache, QuestionFiles, Reader
+from tests.support.doubles.in_memory_sandbox import InMemorySandbox
 from tests.support.observing import observed
 
 
@@ -15,8 +14,10 @@ async def _answer(text: str, world: dict[str, str]) -> Answer:
     index = in_memory_index()
     await index.update([observed(*item) for item in world.items()], textless={}, gone=())
     sandbox = InMemorySandbox({name: each.encode() for name, each in world.items()})
-    shelf = Shelf(Reader(sandbox, DEFAULT, 256 * 1024))
-    return await answer_from_evidence(Question(text, Instant(0.0)), desk=Desk(shelf, index))
+    shelf = FileCache(Reader(sandbox, DEFAULT, 256 * 1024))
+    return await answer_from_evidence(
+        Question(text, Instant(0.0)), desk=QuestionFiles(shelf, index)
+    )
 
 
 def _lead(answer: Answer) -> str:

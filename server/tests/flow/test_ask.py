@@ -5,23 +5,23 @@ from collections.abc import Collection, Mapping, Sequence
 import anyio
 import pytest
 
-from live_memory.adapters.sandbox.in_memory import InMemorySandbox
-from live_memory.core.asking.answer import Grounding, StopReason
+from live_memory.core.answer import Grounding, StopReason
 from live_memory.core.errors import StoreUnavailable
 from live_memory.core.evidence.places import Candidates, Definition, Place, Terms
-from live_memory.core.reading.comparing import Comparison, Known
 from live_memory.core.reading.lookup import Listing
 from live_memory.core.reading.observation import FileRead, Observation, Skipped
+from live_memory.core.reading.redaction import Comparison, KnownSignatures
 from live_memory.core.values import ContentHash, RelPath, StatSignature
-from live_memory.flow.progress import silent
+from live_memory.flow.jobs import silent
 from live_memory.ports import EvidenceIndex
+from tests.support.doubles.in_memory_sandbox import InMemorySandbox
 from tests.support.memory import APP, House, a_question, app_house
 
 
 class StillIndex:
     """Finds nothing, and uses no thread, which a virtual clock would not wait for."""
 
-    async def known(self) -> Known:
+    async def known(self) -> KnownSignatures:
         return Comparison().known
 
     async def hashes(

@@ -2,15 +2,14 @@
 
 import pytest
 
-from live_memory.adapters.index.in_memory import in_memory_index
-from live_memory.adapters.sandbox.in_memory import InMemorySandbox
+from live_memory.adapters.index.sqlite import in_memory_index
 from live_memory.core.evidence.places import Place
 from live_memory.core.reading.redaction import DEFAULT
 from live_memory.core.values import RelPath
-from live_memory.flow.evidence import calling
-from live_memory.flow.evidence.calling import Callers, callers
-from live_memory.flow.evidence.desk import Desk, Shelf
-from live_memory.flow.reader import Reader
+from live_memory.flow import find_uses
+from live_memory.flow.find_uses import Callers, callers_of
+from live_memory.flow.reader import FileCache, QuestionFiles, Reader
+from tests.support.doubles.in_memory_sandbox import InMemorySandbox
 from tests.support.observing import observed
 
 USERS = "export class UserService {\n  findAll() {\n    return [];\n  }\n}\n"
@@ -50,8 +49,8 @@ async def _callers(
     index = in_memory_index()
     await index.update([observed(*item) for item in files.items()], textless={}, gone=())
     sandbox = InMemorySandbox({path: text.encode() for path, text in files.items()})
-    desk = Desk(Shelf(Reader(sandbox, DEFAULT, 10_000)), index)
-    return await callers(name, desk, depth=depth, mentions=mentions)
+    desk = QuestionFiles(FileCache(Reader(sandbox, DEFAULT, 10_000)), index)
+    return await callers_of(name, desk, depth=depth, mentions=mentions)
 
 
 def _told(found: Callers) -> list[str]:
@@ -185,9 +184,9 @@ async def test_the_work_is_bounded_and_what_was_not_looked_at_is_counted(
 ) -> None:
     files = {f"m{n}.py": f"def go_{n}():\n    save_it()\n" for n in range(6)}
     files["a.py"] = "def save_it():\n    pass\n\n\ndef a_go():\n    save_it()\n"
-    monkeypatch.setattr(calling, "MOST_OPENED", 4)
+    monkeypatch.setattr(find_uses, "MOST_OPENED", 4)
     found = await _callers("save_it", files, depth=3)
     assert len(found.edges) == 4
     assert found.unopened == 3
-    monkeypatch.setattr(calling, "_MOST_EDGES", 2)
+    monkeypatch.setattr(find_uses, "_MOST_EDGES", 2)
     assert len((await _callers("save_it", files, depth=3)).edges) == 2

@@ -2,10 +2,10 @@
 
 import pytest
 
-from live_memory.adapters.sandbox.in_memory import InMemorySandbox
-from live_memory.core.memory.events import FileObserved
-from live_memory.flow.progress import silent
+from live_memory.core.memory.window import FileObserved
+from live_memory.flow.jobs import silent
 from tests.flow.test_ingest import listening, tool
+from tests.support.doubles.in_memory_sandbox import InMemorySandbox
 from tests.support.memory import House, a_question
 
 # As the house's settings have it.

@@ -8,18 +8,18 @@ from pathlib import Path
 import anyio
 import pytest
 
-from live_memory.adapters.hosts.claude_code import ClaudeCode
-from live_memory.adapters.hosts.in_memory import InMemorySpool
+from live_memory.adapters.hooks.claude_code import ClaudeCode
 from live_memory.adapters.llm.scripted import Calls, Says, Scripted
-from live_memory.adapters.sandbox.in_memory import InMemoryWorktrees
-from live_memory.core.asking.answer import Answer, CitationStatus
+from live_memory.core.answer import Answer, CitationStatus
 from live_memory.core.companion.chat import ModelReply, ModelRequest
 from live_memory.core.values import ContentHash, RelPath
-from live_memory.flow.hub import Hub
-from live_memory.flow.ingesting.reception import Reception
-from live_memory.flow.progress import silent
+from live_memory.flow.jobs import silent
+from live_memory.flow.open_workspaces import Hub
+from live_memory.flow.receive_events import Reception
 from live_memory.flow.workspace import Workspace
 from tests.contracts.sandbox_worlds import git, make_repository, opened_on_disk
+from tests.support.doubles.in_memory_sandbox import InMemoryWorktrees
+from tests.support.doubles.in_memory_spool import InMemorySpool
 from tests.support.memory import House, a_question
 from tests.support.shown_lines import in_view
 

@@ -7,16 +7,16 @@ import anyio
 import pytest
 
 from live_memory.adapters.llm.scripted import Fails, Says, Scripted, Turn
-from live_memory.core.asking.answer import Answer, Mode
+from live_memory.core.answer import Answer, Mode
 from live_memory.core.companion.chat import Cause, ModelRequest, ModelUsage
 from live_memory.core.companion.prompt import entry_tokens
 from live_memory.core.errors import InvalidRequest, ModelOverloaded, ModelUnavailable
-from live_memory.core.memory.events import Compacted, EntryNumber, FileObserved
 from live_memory.core.memory.ledger import Fact, FactId, FactOrigin, Source
+from live_memory.core.memory.window import Compacted, EntryNumber, FileObserved
 from live_memory.core.signals import CompactionFailed, CompactionFinished
 from live_memory.core.values import ContentHash, Instant, Origin, RelPath
-from live_memory.flow.hub import Hub
-from live_memory.flow.progress import silent
+from live_memory.flow.jobs import silent
+from live_memory.flow.open_workspaces import Hub
 from live_memory.flow.workspace import Workspace
 from tests.support.memory import House, a_question, app_house
 

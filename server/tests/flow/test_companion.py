@@ -6,17 +6,16 @@ import anyio
 import pytest
 
 from live_memory.adapters.llm.scripted import Calls, Fails, Says, Scripted, Stalls, Turn
-from live_memory.adapters.sandbox.in_memory import InMemorySandbox
-from live_memory.core.asking.answer import Answer, CitationStatus, Grounding, Mode, StopReason
+from live_memory.core.answer import Answer, CitationStatus, Grounding, Mode, StopReason
 from live_memory.core.companion.chat import (
     Abilities,
+    Caps,
     ModelRequest,
     ModelUsage,
     ReplyStop,
     ToolResults,
     UserTurn,
 )
-from live_memory.core.companion.spend import Caps
 from live_memory.core.errors import (
     ModelLacksTools,
     ModelOverloaded,
@@ -24,12 +23,13 @@ from live_memory.core.errors import (
     ModelUnreachable,
     PromptTooLong,
 )
-from live_memory.core.memory.events import Compacted
 from live_memory.core.memory.ledger import Fact, FactId, Source
+from live_memory.core.memory.window import Compacted
 from live_memory.core.reading.lookup import Listing
 from live_memory.core.values import ContentHash, RelPath
-from live_memory.flow.progress import silent
+from live_memory.flow.jobs import silent
 from tests.flow.test_ask import SlowHouse
+from tests.support.doubles.in_memory_sandbox import InMemorySandbox
 from tests.support.memory import APP, House, a_question, app_house
 
 GOOD = "`RETRY_LIMIT` is 3 (app/config.py:3)."

@@ -7,12 +7,12 @@ from live_memory.adapters.llm.scripted import Says, Scripted
 from live_memory.core.companion.chat import (
     Abilities,
     Block,
+    Caps,
     ModelReply,
     ModelRequest,
     UserTurn,
 )
-from live_memory.core.companion.spend import Caps
-from live_memory.flow.models.metering import Meter, Purse
+from live_memory.flow.model_slot import Meter, SpendLimiter
 from live_memory.ports import LanguageModel
 from tests.support.memory import House
 
@@ -52,7 +52,7 @@ class Held:
 
 async def test_a_meter_counts_what_is_asked_within_a_conversation_of_its_model() -> None:
     held = Held()
-    meter = Meter(held, Purse(Caps(), clock=House()))
+    meter = Meter(held, SpendLimiter(Caps(), clock=House()))
     async with meter.conversation() as model:
         assert held.held == 1
         reply = await model.complete(ASKED)

@@ -12,23 +12,22 @@ import anyio
 import pytest
 
 from live_memory.adapters.index import database
-from live_memory.adapters.snapshots.json_files import JsonFiles
-from live_memory.adapters.snapshots.payments import DiskPayments
+from live_memory.adapters.store.snapshot_files import DiskSpendLog, JsonFiles
 from live_memory.core.companion.chat import (
     AssistantTurn,
+    Caps,
     ModelReply,
     ModelRequest,
     ModelUsage,
     ReplyStop,
 )
-from live_memory.core.companion.spend import Caps
 from live_memory.core.errors import StoreUnavailable
-from live_memory.core.hosts.notices import Notice
+from live_memory.core.hosts.notices import FileInterest
 from live_memory.core.saving.snapshot import Memory
 from live_memory.core.signals import SaveFailed, Signal
 from live_memory.core.values import WorkspaceKey
 from live_memory.flow import persist
-from live_memory.flow.models.metering import Purse
+from live_memory.flow.model_slot import SpendLimiter
 from live_memory.flow.persist import Persister
 from live_memory.ports import WorkspaceIdentity
 from tests.support.memory import House
@@ -90,12 +89,12 @@ async def test_a_fault_is_told_heals_and_loses_nothing(
     monkeypatch.setattr(persist, "_RETRIES_S", (0.01,))
     monkeypatch.setattr(persist, "_QUIET_S", 0.01)
     store, signals = JsonFiles(tmp_path / "workspaces"), _Signals()
-    heard: list[Notice] = []
+    heard: list[FileInterest] = []
     await store.load(_HERE.key)
     kept = Persister(_HERE, store=store, memory=lambda: Memory(heard=tuple(heard)), signals=signals)
 
     async def hear(name: str) -> None:
-        heard.append(Notice(f"/app/{name}"))
+        heard.append(FileInterest(f"/app/{name}"))
         await kept.heard([heard[-1]])
 
     async with anyio.create_task_group() as tasks:
@@ -118,8 +117,8 @@ async def test_a_fault_is_told_heals_and_loses_nothing(
     assert {one.path for one in heard} == {one.path for one in _notices(found)}
 
 
-def _notices(memory: Memory) -> Sequence[Notice]:
-    return [one for one in memory.heard if isinstance(one, Notice)]
+def _notices(memory: Memory) -> Sequence[FileInterest]:
+    return [one for one in memory.heard if isinstance(one, FileInterest)]
 
 
 @pytest.mark.promise("nothing-lost")
@@ -135,7 +134,7 @@ async def test_a_disk_without_second_names_keeps_everything(
 
     monkeypatch.setattr(os, "link", link)
     for number in range(3):
-        memory = Memory(heard=(Notice(f"/app/{number}.py"),))
+        memory = Memory(heard=(FileInterest(f"/app/{number}.py"),))
         await store.save(_HERE.key, _HERE.root, partial(replace, memory))
     folder = tmp_path / _HERE.key.text
     assert {"snapshot.json", "snapshot.previous.json"} <= {p.name for p in folder.iterdir()}
@@ -143,9 +142,9 @@ async def test_a_disk_without_second_names_keeps_everything(
 
 @pytest.mark.promise("spend-capped")
 async def test_a_payment_that_was_not_kept_is_kept_when_the_disk_heals(tmp_path: Path) -> None:
-    book, house = DiskPayments(tmp_path / "data"), House()
+    book, house = DiskSpendLog(tmp_path / "data"), House()
     (tmp_path / "data").mkdir()
-    purse = Purse(Caps(tokens_an_hour=1_000), clock=house, book=book)
+    purse = SpendLimiter(Caps(tokens_an_hour=1_000), clock=house, book=book)
     await purse.check()
     usage = ModelUsage(600, 0, 0, 0)
     reply = ModelReply(AssistantTurn("text"), ReplyStop.END, usage, "m", 0.1)
@@ -157,7 +156,9 @@ async def test_a_payment_that_was_not_kept_is_kept_when_the_disk_heals(tmp_path:
     (tmp_path / "away").rename(tmp_path / "data")
     await purse.keep()
     assert purse.problem is None
-    again = Purse(Caps(tokens_an_hour=1_000), clock=house, book=DiskPayments(tmp_path / "data"))
+    again = SpendLimiter(
+        Caps(tokens_an_hour=1_000), clock=house, book=DiskSpendLog(tmp_path / "data")
+    )
     await again.keep()
     assert sum(payment.tokens for payment in again.spend.recent) == 1_200
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from live_memory.core.asking.answer import Answer, Grounding
+from live_memory.core.answer import Answer, Grounding
 from tests.flow.test_answer_from_evidence import answered
 
 

@@ -5,25 +5,17 @@ from types import MappingProxyType
 
 import pytest
 
-from live_memory.adapters.index.in_memory import in_memory_index
-from live_memory.adapters.sandbox.in_memory import InMemorySandbox
-from live_memory.core.asking.answer import (
-    Answer,
-    Citation,
-    CitationStatus,
-    Grounding,
-    Mode,
-    Question,
-)
-from live_memory.core.memory.events import QuestionAnswered
+from live_memory.adapters.index.sqlite import in_memory_index
+from live_memory.core.answer import Answer, Citation, CitationStatus, Grounding, Mode, Question
+from live_memory.core.evidence.packet import AgentView
+from live_memory.core.memory.window import QuestionAnswered
 from live_memory.core.reading.redaction import DEFAULT, Redacted, Redactor
-from live_memory.core.showing.head_start import Viewed
 from live_memory.core.values import ContentHash, Instant, RelPath
+from live_memory.flow import reader
 from live_memory.flow.answer_from_evidence import answer_from_evidence, head_start
-from live_memory.flow.evidence import desk
-from live_memory.flow.evidence.desk import Desk, Shelf
-from live_memory.flow.reader import Reader
+from live_memory.flow.reader import FileCache, QuestionFiles, Reader
 from live_memory.ports import EvidenceIndex
+from tests.support.doubles.in_memory_sandbox import InMemorySandbox
 from tests.support.observing import observed
 
 TOKEN = "ghp_" + "a1B2c3D4e5" * 4
@@ -91,8 +83,8 @@ async def _index(files: dict[str, str]) -> EvidenceIndex:
     return index
 
 
-def _shelf(files: dict[str, str]) -> Shelf:
-    return Shelf(Reader(_sandbox(files), DEFAULT, 256 * 1024))
+def _shelf(files: dict[str, str]) -> FileCache:
+    return FileCache(Reader(_sandbox(files), DEFAULT, 256 * 1024))
 
 
 PATH = RelPath("a.py")
@@ -100,7 +92,7 @@ PATH = RelPath("a.py")
 
 async def test_the_same_bytes_are_redacted_once_and_other_bytes_again() -> None:
     sandbox, redactor = _sandbox({"a.py": "one\n", "b.py": "two\n"}), _counting()
-    shelf = Shelf(Reader(sandbox, redactor, 1_000))
+    shelf = FileCache(Reader(sandbox, redactor, 1_000))
     for _ in range(3):
         assert [seen.text.text for seen in await shelf.read([PATH])] == ["one\n"]
     assert redactor.texts == ["one\n"]
@@ -113,7 +105,7 @@ async def test_the_same_bytes_are_redacted_once_and_other_bytes_again() -> None:
 
 async def test_a_file_that_was_only_touched_has_its_new_signature() -> None:
     sandbox = _sandbox({"a.py": "one\n"})
-    shelf = Shelf(Reader(sandbox, DEFAULT, 1_000))
+    shelf = FileCache(Reader(sandbox, DEFAULT, 1_000))
     before = (await shelf.read([PATH]))[0]
     sandbox.put("a.py", b"one\n")
     after = (await shelf.read([PATH]))[0]
@@ -129,10 +121,10 @@ async def test_what_is_kept_is_as_redacted_as_what_was_read() -> None:
 
 
 async def test_what_was_used_longest_ago_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(desk, "_KEPT_CHARACTERS", 9)
+    monkeypatch.setattr(reader, "_KEPT_CHARACTERS", 9)
     redactor = _counting()
     files = {"a.py": "aaa\n", "b.py": "bbb\n", "c.py": "ccc\n"}
-    shelf = Shelf(Reader(_sandbox(files), redactor, 1_000))
+    shelf = FileCache(Reader(_sandbox(files), redactor, 1_000))
     for name in ("a.py", "b.py", "a.py", "c.py", "a.py", "b.py"):
         await shelf.read([RelPath(name)])
     assert redactor.texts == ["aaa\n", "bbb\n", "ccc\n", "bbb\n"]
@@ -141,14 +133,14 @@ async def test_what_was_used_longest_ago_makes_room(monkeypatch: pytest.MonkeyPa
 
 async def test_missing_and_binary_files_give_nothing() -> None:
     sandbox = InMemorySandbox({"a.py": b"\0\0\0\1"})
-    shelf = Shelf(Reader(sandbox, DEFAULT, 1_000))
+    shelf = FileCache(Reader(sandbox, DEFAULT, 1_000))
     assert await shelf.read([PATH, RelPath("b.py")]) == []
     assert await shelf.read([]) == []
 
 
 async def _answer(text: str, files: dict[str, str] = WORLD) -> Answer:
     question = Question(text, Instant(0.0))
-    desk = Desk(_shelf(files), await _index(files))
+    desk = QuestionFiles(_shelf(files), await _index(files))
     return await answer_from_evidence(question, desk=desk)
 
 
@@ -203,26 +195,26 @@ async def test_a_way_over_bytes_that_are_gone_is_not_claimed() -> None:
     """Only the file that defines the end is opened for the words of the question."""
     index, sandbox = await _index(WORLD), _sandbox(WORLD)
     sandbox.put("src/app.py", APP.replace("helpers.render_page(request)", "None").encode())
-    shelf = Shelf(Reader(sandbox, DEFAULT, 1_000))
+    shelf = FileCache(Reader(sandbox, DEFAULT, 1_000))
     question = Question("How does __call__ reach render_page?", Instant(0.0))
-    answer = await answer_from_evidence(question, desk=Desk(shelf, index))
+    answer = await answer_from_evidence(question, desk=QuestionFiles(shelf, index))
     assert not answer.text.startswith("From ")
     sandbox.remove("src/helpers.py")
-    answer = await answer_from_evidence(question, desk=Desk(shelf, index))
+    answer = await answer_from_evidence(question, desk=QuestionFiles(shelf, index))
     assert not answer.text.startswith("From ")
 
 
 async def _start(
-    shelf: Shelf,
+    shelf: FileCache,
     index: EvidenceIndex,
     text: str,
     *past: QuestionAnswered,
-    viewed: Mapping[RelPath, Viewed] = MappingProxyType({}),
+    viewed: Mapping[RelPath, AgentView] = MappingProxyType({}),
     tokens: int = 1_000,
 ) -> str:
     return await head_start(
         Question(text, Instant(0.0)),
-        desk=Desk(shelf, index),
+        desk=QuestionFiles(shelf, index),
         past=past,
         viewed=viewed,
         budget_tokens=tokens,
@@ -263,7 +255,7 @@ async def test_beside_the_uses_of_a_name_a_model_is_shown_what_ranks() -> None:
 async def test_what_earlier_answers_cited_is_shown_while_those_bytes_are_there() -> None:
     files = WORLD | {"src/z.py": "def zebra():\n" + "    stripes()\n" * 9}
     index, sandbox = await _index(files), _sandbox(files)
-    shelf = Shelf(Reader(sandbox, DEFAULT, 10_000))
+    shelf = FileCache(Reader(sandbox, DEFAULT, 10_000))
     path = RelPath("src/z.py")
     answer = Answer(
         "",
@@ -288,6 +280,6 @@ async def test_what_the_agent_looked_at_of_a_file_that_ranks_is_shown_and_old_by
     index, path = await _index(WORLD), RelPath("src/app.py")
     now = ContentHash.of(APP.encode())
     for sha, is_shown in ((now, True), (ContentHash.of(b"old"), False)):
-        viewed = {path: Viewed(sha, ((15, 17),))}
+        viewed = {path: AgentView(sha, ((15, 17),))}
         start = await _start(_shelf(WORLD), index, "Where is a page rendered?", viewed=viewed)
         assert ("MODE and result" in start) is is_shown

@@ -19,19 +19,19 @@ from live_memory.core.errors import (
     RequestRefused,
     SpendCapped,
 )
-from live_memory.flow.models.resting import Rest
+from live_memory.flow.model_slot import ModelRest
 from tests.support.memory import House
 
 pytestmark = pytest.mark.parametrize("anyio_backend", ["virtual"], indirect=True)
 
 
-def _tried(rest: Rest, problem: LiveMemoryError | None = None) -> None:
+def _tried(rest: ModelRest, problem: LiveMemoryError | None = None) -> None:
     with rest.call():
         if problem is not None:
             raise problem
 
 
-def _failed(rest: Rest, problem: ModelUnavailable | None = None) -> None:
+def _failed(rest: ModelRest, problem: ModelUnavailable | None = None) -> None:
     problem = problem or ModelUnreachable("The endpoint failed (status 500).")
     with pytest.raises(type(problem)):
         _tried(rest, problem)
@@ -47,7 +47,7 @@ def _failed(rest: Rest, problem: ModelUnavailable | None = None) -> None:
     ],
 )
 async def test_what_the_endpoint_is_at_fault_for_lets_it_rest(problem: ModelUnavailable) -> None:
-    rest = Rest(clock=House())
+    rest = ModelRest(clock=House())
     _failed(rest, problem)
     with pytest.raises(ModelResting, match=r"before \d\d:\d\d:\d\d UTC.*" + str(problem)) as told:
         _tried(rest)
@@ -72,13 +72,13 @@ async def test_what_the_endpoint_is_at_fault_for_lets_it_rest(problem: ModelUnav
 async def test_what_a_request_is_at_fault_for_keeps_no_other_from_the_model(
     problem: ModelUnavailable,
 ) -> None:
-    rest = Rest(clock=House())
+    rest = ModelRest(clock=House())
     _failed(rest, problem)
     _tried(rest)
 
 
 async def test_the_while_doubles_up_to_five_minutes_and_begins_anew_after_a_success() -> None:
-    rest, pauses = Rest(clock=House()), []
+    rest, pauses = ModelRest(clock=House()), []
     for _ in range(9):
         _failed(rest)
         began = anyio.current_time()
@@ -93,7 +93,7 @@ async def test_the_while_doubles_up_to_five_minutes_and_begins_anew_after_a_succ
 
 
 async def test_of_many_that_fail_together_one_counts() -> None:
-    rest = Rest(clock=House())
+    rest = ModelRest(clock=House())
 
     async def fail() -> None:
         with suppress(ModelUnreachable), rest.call():
@@ -108,7 +108,7 @@ async def test_of_many_that_fail_together_one_counts() -> None:
 
 
 async def test_one_finds_out_while_the_others_are_told_so_at_once() -> None:
-    rest, made, told = Rest(clock=House()), 0, list[str]()
+    rest, made, told = ModelRest(clock=House()), 0, list[str]()
     _failed(rest)
     await anyio.sleep(6)
 
@@ -130,7 +130,7 @@ async def test_one_finds_out_while_the_others_are_told_so_at_once() -> None:
 
 
 async def test_who_goes_away_while_finding_out_leaves_it_to_the_next() -> None:
-    rest = Rest(clock=House())
+    rest = ModelRest(clock=House())
     _failed(rest)
     await anyio.sleep(6)
     with anyio.move_on_after(1), rest.call():
@@ -139,7 +139,7 @@ async def test_who_goes_away_while_finding_out_leaves_it_to_the_next() -> None:
 
 
 async def test_a_deadline_counts_where_it_gave_a_model_enough_time() -> None:
-    rest, began = Rest(clock=House()), anyio.current_time()
+    rest, began = ModelRest(clock=House()), anyio.current_time()
     await anyio.sleep(5)
     rest.late(ModelTimedOut("late"), began_at=began)
     assert rest.note is None

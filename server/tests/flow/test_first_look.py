@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import anyio
 import pytest
 
-from live_memory.adapters.sandbox.in_memory import InMemorySandbox
-from live_memory.core.asking.answer import Grounding
+from live_memory.core.answer import Grounding
 from live_memory.core.errors import StoreUnavailable
-from live_memory.core.looking.spotting import Mentions
+from live_memory.core.evidence.text_matches import Mentions
 from live_memory.core.reading.lookup import Listing
 from live_memory.core.reading.observation import FileRead, ListedFile, Skipped
-from live_memory.flow.progress import silent
+from live_memory.flow.jobs import silent
+from tests.support.doubles.in_memory_sandbox import InMemorySandbox
 from tests.support.memory import House, a_question
 
 _RETRY = b"RETRY_LIMIT = 3\n\n\ndef retry(call):\n    return call(RETRY_LIMIT)\n"

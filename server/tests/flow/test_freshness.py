@@ -4,15 +4,21 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from live_memory.adapters.index.in_memory import in_memory_index
-from live_memory.adapters.sandbox.in_memory import InMemorySandbox
-from live_memory.core.memory.events import FileChanged, FileGone, MemoryEvent
-from live_memory.core.memory.window import Window, apply, current_hashes
+from live_memory.adapters.index.sqlite import in_memory_index
+from live_memory.core.memory.window import (
+    FileChanged,
+    FileGone,
+    MemoryEvent,
+    Window,
+    apply,
+    current_hashes,
+)
 from live_memory.core.reading.admission import observe
 from live_memory.core.reading.observation import FileRead, Observation, Skipped
 from live_memory.core.values import ContentHash, RelPath, StatSignature
 from live_memory.flow.freshness import Freshness
 from live_memory.ports import EvidenceIndex
+from tests.support.doubles.in_memory_sandbox import InMemorySandbox
 from tests.support.memory import House
 
 A, B = RelPath("a.py"), RelPath("b.py")

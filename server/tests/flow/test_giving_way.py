@@ -4,7 +4,7 @@ import anyio
 import pytest
 import trio.testing
 
-from live_memory.flow.turns import GivingWay, RightOfWay
+from live_memory.flow.indexing import GivingWay, TurnQueue
 
 
 @pytest.fixture
@@ -12,7 +12,7 @@ def anyio_backend() -> object:
     return "trio", {"clock": trio.testing.MockClock(autojump_threshold=0)}
 
 
-async def _worked(way: RightOfWay, *, a_while_s: float, steps: int) -> float:
+async def _worked(way: TurnQueue, *, a_while_s: float, steps: int) -> float:
     began, giving = anyio.current_time(), GivingWay(way, a_while_s=a_while_s)
     for _ in range(steps):
         await giving.give()
@@ -21,11 +21,11 @@ async def _worked(way: RightOfWay, *, a_while_s: float, steps: int) -> float:
 
 
 async def test_nobody_waits_for_nobody() -> None:
-    assert await _worked(RightOfWay(), a_while_s=5, steps=20) == 20
+    assert await _worked(TurnQueue(), a_while_s=5, steps=20) == 20
 
 
 async def test_a_question_goes_first_until_it_is_answered() -> None:
-    way = RightOfWay()
+    way = TurnQueue()
     async with anyio.create_task_group() as tasks:
 
         async def ask() -> None:
@@ -39,13 +39,13 @@ async def test_a_question_goes_first_until_it_is_answered() -> None:
 
 @pytest.mark.parametrize("steps", [1, 10, 200])
 async def test_questions_without_end_make_the_work_twice_as_long_at_most(steps: int) -> None:
-    way = RightOfWay()
+    way = TurnQueue()
     with way.taken():
         took = await _worked(way, a_while_s=5, steps=steps)
     assert steps + 5 <= took <= 2 * steps + 5
 
 
 async def test_what_takes_no_time_gives_no_way() -> None:
-    way = RightOfWay()
+    way = TurnQueue()
     with way.taken():
         assert await _worked(way, a_while_s=0, steps=3) == 3

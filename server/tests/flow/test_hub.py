@@ -5,17 +5,17 @@ from collections.abc import Callable, Sequence
 import anyio
 import pytest
 
-from live_memory.adapters.sandbox.in_memory import InMemorySandbox
-from live_memory.adapters.snapshots.in_memory import InMemory
-from live_memory.core.asking.answer import CitationStatus, Grounding, Mode
+from live_memory.core.answer import CitationStatus, Grounding, Mode
 from live_memory.core.errors import InvalidRequest, StoreUnavailable, Unavailable
-from live_memory.core.saving.journal import Told
+from live_memory.core.saving.journal import JournalRecord
 from live_memory.core.saving.snapshot import Memory, Restored
 from live_memory.core.signals import QuestionFinished, WorkspaceFailed, WorkspaceOpened
 from live_memory.core.values import RelPath, WorkspaceKey
-from live_memory.flow.hub import Hub
-from live_memory.flow.progress import silent
+from live_memory.flow.jobs import silent
+from live_memory.flow.open_workspaces import Hub
 from live_memory.ports import Sandbox, WorkspaceIdentity
+from tests.support.doubles.in_memory_sandbox import InMemorySandbox
+from tests.support.doubles.in_memory_store import InMemory
 from tests.support.memory import APP, House, a_question, app_house
 
 
@@ -149,7 +149,7 @@ class _Unreadable(InMemory):
     async def load(self, key: WorkspaceKey) -> Restored:
         return Restored(problems=("the snapshot cannot be read (kept as x.unreadable)",))
 
-    async def append(self, key: WorkspaceKey, root: str, told: Sequence[Told]) -> None:
+    async def append(self, key: WorkspaceKey, root: str, told: Sequence[JournalRecord]) -> None:
         raise StoreUnavailable("no space left")
 
     async def save(self, key: WorkspaceKey, root: str, taken: Callable[[], Memory]) -> None:

@@ -10,7 +10,7 @@ from live_memory.core.errors import StoreUnavailable
 from live_memory.core.reading.observation import Observation
 from live_memory.core.values import RelPath, StatSignature
 from live_memory.flow import indexing
-from live_memory.flow.progress import silent
+from live_memory.flow.jobs import silent
 from live_memory.ports import EvidenceIndex
 from tests.support.memory import House, a_question, app_house
 

@@ -8,27 +8,30 @@ from typing import ClassVar
 import anyio
 import pytest
 
-from live_memory.adapters.hosts.claude_code import ClaudeCode
-from live_memory.adapters.hosts.in_memory import InMemorySpool
-from live_memory.adapters.sandbox.in_memory import InMemorySandbox, InMemoryWorktrees
+from live_memory.adapters.hooks.claude_code import ClaudeCode
 from live_memory.core.errors import Busy, InvalidRequest, Unavailable
-from live_memory.core.hosts.notices import AnythingChanged, Notice
-from live_memory.core.memory.events import FileChanged, FileGone, FileObserved, MemoryEvent
-from live_memory.core.memory.window import current_hashes
+from live_memory.core.hosts.notices import AnythingChanged, FileInterest
+from live_memory.core.memory.window import (
+    FileChanged,
+    FileGone,
+    FileObserved,
+    MemoryEvent,
+    current_hashes,
+)
 from live_memory.core.reading.lookup import Listing
 from live_memory.core.reading.observation import FileRead, Skipped
 from live_memory.core.reading.redaction import Redactor
 from live_memory.core.signals import EventsSkipped
 from live_memory.core.values import ContentHash, Origin, RelPath
-from live_memory.flow.hub import Hub
-from live_memory.flow.ingesting.ingestor import Ingestor
-from live_memory.flow.ingesting.reception import Reception
-from live_memory.flow.ingesting.waiting import MOST_WAITING, Waiting
-from live_memory.flow.progress import silent
+from live_memory.flow.ingest import MOST_WAITING, Ingestor, Waiting
+from live_memory.flow.jobs import silent
+from live_memory.flow.open_workspaces import Hub
 from live_memory.flow.reader import Reader
-from live_memory.flow.statistics import WorkspaceStats
-from live_memory.flow.workspace import Workspace
+from live_memory.flow.receive_events import Reception
+from live_memory.flow.workspace import Workspace, WorkspaceStats
 from live_memory.ports import HostDialect, Missed, Worktrees
+from tests.support.doubles.in_memory_sandbox import InMemorySandbox, InMemoryWorktrees
+from tests.support.doubles.in_memory_spool import InMemorySpool
 from tests.support.memory import APP, House, a_question, app_house, identity
 from tests.support.slowness import slowness
 
@@ -248,7 +251,7 @@ async def test_a_busy_window_gets_the_event_a_moment_later() -> None:
         )
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(ingestor.run, lambda: memory.window, record)
-            ingestor.offer([Notice("/app/app/config.py", views=((),))])
+            ingestor.offer([FileInterest("/app/app/config.py", views=((),))])
             await ingestor.caught_up()
             sandbox.put("app/config.py", b"RETRY_LIMIT = 7\n")
             refused = 2
@@ -271,7 +274,7 @@ async def test_our_own_credentials_are_taken_out_by_what_they_are() -> None:
             clock=at.house,
             signals=at.house,
         )
-        ingestor.offer([Notice("/app/a.py", views=((),))])
+        ingestor.offer([FileInterest("/app/a.py", views=((),))])
         (event,) = await ingestor.rest(memory.window)
         assert isinstance(event, FileObserved)
         assert event.path == RelPath("a.py")
@@ -392,7 +395,7 @@ async def test_while_events_pour_in_replies_come_first_and_learning_goes_on_a_li
         while not memory.window.entries:  # 400 events a second
             for n in range(20):
                 name = names[(20 * tick + n) % len(names)]
-                memory.ingestor.offer([Notice(f"/app/{name}", views=((),))])
+                memory.ingestor.offer([FileInterest(f"/app/{name}", views=((),))])
             await anyio.sleep(0.05)
             tick += 1
         assert tick > 35
@@ -410,20 +413,22 @@ async def test_a_name_that_is_a_secret_is_in_no_journal_however_many_come_at_onc
     async with listening(house) as at:
         names = [f"/app/f{n}.py" for n in range(many)] + [f"/app/{secret}"]
         memory = await at.memory()
-        await memory.hear([Notice(name, views=((),)) for name in names], events=1)
+        await memory.hear([FileInterest(name, views=((),)) for name in names], events=1)
         found = await house.store.load(memory.identity.key)
         assert found.memory is not None
-        heard = [one.path for one in found.memory.heard if isinstance(one, Notice)]
+        heard = [one.path for one in found.memory.heard if isinstance(one, FileInterest)]
         assert heard == names[:-1]
 
 
 async def test_files_that_rest_are_looked_at_and_files_that_change_wait() -> None:
     waiting = Waiting()
-    waiting.put(Notice("/a", is_edited=True), now=0.0)
-    waiting.put(Notice("/b", views=((),)), now=0.0)
-    assert [s.path for s in waiting.take_due(now=0.0, most=9) if isinstance(s, Notice)] == ["/b"]
+    waiting.put(FileInterest("/a", is_edited=True), now=0.0)
+    waiting.put(FileInterest("/b", views=((),)), now=0.0)
+    assert [s.path for s in waiting.take_due(now=0.0, most=9) if isinstance(s, FileInterest)] == [
+        "/b"
+    ]
     for n in range(1, 10):
-        waiting.put(Notice("/a", is_edited=True), now=n / 2)
+        waiting.put(FileInterest("/a", is_edited=True), now=n / 2)
         assert not waiting.take_due(now=n / 2 + 0.4, most=9)
     assert waiting.take_due(now=5.0, most=9)
     assert not waiting

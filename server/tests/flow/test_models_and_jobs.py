@@ -7,23 +7,11 @@ import anyio
 import pytest
 
 from live_memory.adapters.llm.scripted import Calls, Fails, Says, Scripted, Stalls, Turn
-from live_memory.core.asking.answer import Answer, Mode
-from live_memory.core.companion.chat import Cause, ModelRequest
-from live_memory.core.companion.spend import Caps
-from live_memory.core.errors import (
-    Busy,
-    InvalidRequest,
-    ModelLacksTools,
-    ModelRefused,
-    Unavailable,
-)
-from live_memory.flow.companion.keep_warm import WarmKeeping
-from live_memory.flow.companion.probe import probe
-from live_memory.flow.jobs import Jobs
-from live_memory.flow.models.lending import Companion, ModelDesk
-from live_memory.flow.models.metering import Purse
-from live_memory.flow.models.resting import Rest
-from live_memory.flow.progress import silent
+from live_memory.core.answer import Answer, Mode
+from live_memory.core.companion.chat import Caps, Cause, ModelRequest
+from live_memory.core.errors import Busy, InvalidRequest, ModelLacksTools, ModelRefused, Unavailable
+from live_memory.flow.jobs import Jobs, WarmKeeping, silent
+from live_memory.flow.model_slot import Companion, ModelRest, ModelSlot, SpendLimiter, probe
 from tests.flow.test_ask import SlowHouse
 from tests.flow.test_companion import GOOD, Unlisted
 from tests.support.memory import APP, House, a_question, app_house
@@ -40,14 +28,14 @@ class Closing(Scripted):
 
 def _companion(model: Scripted, *, caps: Caps | None = None) -> Companion:
     house = House()
-    purse = Purse(caps or Caps(), clock=house)
-    rest = Rest(clock=house)
+    purse = SpendLimiter(caps or Caps(), clock=house)
+    rest = ModelRest(clock=house)
     return Companion(model, purse, house, max_context_tokens=48_000, rest=rest)
 
 
 async def test_a_retired_model_is_closed_after_its_last_question() -> None:
     old, new = Closing([]), Closing([])
-    desk = ModelDesk(_companion(old))
+    desk = ModelSlot(_companion(old))
     async with desk.borrowed() as first:
         assert first is not None
         await desk.swap(_companion(new))

@@ -7,17 +7,16 @@ import anyio
 import pytest
 import trio.testing
 
-from live_memory.adapters.snapshots.in_memory import InMemory
-from live_memory.core.asking.answer import Answer, Grounding, Mode, Question
+from live_memory.core.answer import Answer, Grounding, Mode, Question
 from live_memory.core.errors import StoreUnavailable
-from live_memory.core.hosts.notices import Notice, Subject
-from live_memory.core.memory.events import MemoryEvent, NoteWritten, QuestionAnswered
-from live_memory.core.memory.window import Window, apply
-from live_memory.core.saving.journal import Told
+from live_memory.core.hosts.notices import FileInterest, Interest
+from live_memory.core.memory.window import MemoryEvent, NoteWritten, QuestionAnswered, Window, apply
+from live_memory.core.saving.journal import JournalRecord
 from live_memory.core.saving.snapshot import Memory
 from live_memory.core.signals import SaveFailed, Signal
 from live_memory.core.values import Instant, WorkspaceKey
 from live_memory.flow.persist import Persister
+from tests.support.doubles.in_memory_store import InMemory
 from tests.support.memory import identity
 
 HERE = identity("/app")
@@ -35,7 +34,7 @@ class Disk(InMemory):
         self.takes_journal = self.takes_snapshots = True
         self.sync_s = 0.0
 
-    async def append(self, key: WorkspaceKey, root: str, told: Sequence[Told]) -> None:
+    async def append(self, key: WorkspaceKey, root: str, told: Sequence[JournalRecord]) -> None:
         self.appends += 1
         await anyio.sleep(self.sync_s)
         if not self.takes_journal:
@@ -60,7 +59,7 @@ class Desk:
 
     def __init__(self, disk: Disk) -> None:
         self.window = Window()
-        self.heard: tuple[Subject, ...] = ()
+        self.heard: tuple[Interest, ...] = ()
         self.signals: list[Signal] = []
         self.disk = disk
         self.persister = Persister(
@@ -79,7 +78,7 @@ class Desk:
 
     async def hear(self, name: str) -> None:
         """As a workspace does: known at once, then written down."""
-        subject = Notice(name)
+        subject = FileInterest(name)
         self.heard = (*self.heard, subject)
         await self.persister.heard([subject])
 
@@ -122,7 +121,7 @@ async def test_what_was_heard_survives_a_crash_once_it_is_acknowledged(desk: Des
         tasks.start_soon(desk.persister.run)
         await desk.hear("/app/a.py")
         assert desk.disk.saves == 0
-        assert (await desk.after_a_crash()).heard == (Notice("/app/a.py"),)
+        assert (await desk.after_a_crash()).heard == (FileInterest("/app/a.py"),)
         tasks.cancel_scope.cancel()
 
 
@@ -196,7 +195,7 @@ async def test_a_full_disk_refuses_at_once_and_what_was_refused_is_kept_when_it_
         await anyio.sleep(60)
         desk.note("while it was full")
         assert desk.problem() is not None
-        assert await desk.after_a_crash() == Memory(heard=(Notice("/app/first.py"),))
+        assert await desk.after_a_crash() == Memory(heard=(FileInterest("/app/first.py"),))
         desk.disk.free()
         await anyio.sleep(5)
         assert desk.problem() is None
@@ -235,7 +234,7 @@ async def test_what_comes_while_a_heal_is_tried_is_neither_lost_nor_a_gap(desk: 
         await desk.hear("/app/b.py")
         found = await desk.after_a_crash()
         assert found.window == desk.window
-        assert set(found.heard) == {Notice("/app/a.py"), Notice("/app/b.py")}
+        assert set(found.heard) == {FileInterest("/app/a.py"), FileInterest("/app/b.py")}
         tasks.cancel_scope.cancel()
 
 

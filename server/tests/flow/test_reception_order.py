@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import anyio
 import pytest
 
-from live_memory.adapters.hosts.claude_code import ClaudeCode
-from live_memory.adapters.hosts.in_memory import InMemorySpool
-from live_memory.adapters.sandbox.in_memory import InMemoryWorktrees
-from live_memory.core.memory.events import FileObserved
-from live_memory.flow.hub import Hub
-from live_memory.flow.ingesting.reception import Reception
+from live_memory.adapters.hooks.claude_code import ClaudeCode
+from live_memory.core.memory.window import FileObserved
+from live_memory.flow.open_workspaces import Hub
+from live_memory.flow.receive_events import Reception
 from live_memory.ports import Missed
+from tests.support.doubles.in_memory_sandbox import InMemoryWorktrees
+from tests.support.doubles.in_memory_spool import InMemorySpool
 from tests.support.memory import app_house
 
 

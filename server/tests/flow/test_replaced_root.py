@@ -2,9 +2,9 @@
 
 import pytest
 
-from live_memory.adapters.sandbox.in_memory import InMemorySandbox
 from live_memory.core.errors import InvalidRequest
-from live_memory.flow.progress import silent
+from live_memory.flow.jobs import silent
+from tests.support.doubles.in_memory_sandbox import InMemorySandbox
 from tests.support.memory import APP, House, a_question, app_house
 
 

@@ -6,21 +6,21 @@ from collections.abc import Callable, Sequence
 import anyio
 import pytest
 
-from live_memory.adapters.hosts.claude_code import ClaudeCode
-from live_memory.adapters.hosts.in_memory import InMemorySpool
-from live_memory.adapters.sandbox.in_memory import InMemorySandbox, InMemoryWorktrees
-from live_memory.adapters.snapshots.in_memory import InMemory
+from live_memory.adapters.hooks.claude_code import ClaudeCode
 from live_memory.core.errors import StoreUnavailable
-from live_memory.core.hosts.notices import Notice
-from live_memory.core.memory.events import FileObserved
+from live_memory.core.hosts.notices import FileInterest
 from live_memory.core.memory.ledger import FactId
+from live_memory.core.memory.window import FileObserved
 from live_memory.core.reading.observation import FileRead, Skipped
-from live_memory.core.saving.journal import Told
+from live_memory.core.saving.journal import JournalRecord
 from live_memory.core.saving.snapshot import Memory
 from live_memory.core.values import WorkspaceKey
-from live_memory.flow.hub import Hub
-from live_memory.flow.ingesting.reception import Reception
-from live_memory.flow.progress import silent
+from live_memory.flow.jobs import silent
+from live_memory.flow.open_workspaces import Hub
+from live_memory.flow.receive_events import Reception
+from tests.support.doubles.in_memory_sandbox import InMemorySandbox, InMemoryWorktrees
+from tests.support.doubles.in_memory_spool import InMemorySpool
+from tests.support.doubles.in_memory_store import InMemory
 from tests.support.memory import APP, House, a_question, app_house, identity
 
 KEY = identity("/app").key
@@ -145,7 +145,7 @@ async def test_what_was_forgotten_stays_forgotten_though_an_event_comes_late() -
         await _reception(hub).take([_event("app/config.py", "Edit")], project="/app")
         await hub.clear("/app")
         with pytest.raises(StoreUnavailable, match="closing"):
-            await old.hear([Notice("/app/README.md", views=((),))], events=1)
+            await old.hear([FileInterest("/app/README.md", views=((),))], events=1)
         again = _after_a_crash(house)
     async with again.hub() as hub:
         assert await _known(hub) == set()
@@ -156,7 +156,7 @@ class _Full(InMemory):
 
     is_full = True
 
-    async def append(self, key: WorkspaceKey, root: str, told: Sequence[Told]) -> None:
+    async def append(self, key: WorkspaceKey, root: str, told: Sequence[JournalRecord]) -> None:
         if self.is_full:
             raise StoreUnavailable("no space left")
         await super().append(key, root, told)
@@ -194,8 +194,8 @@ async def test_a_full_disk_acknowledges_nothing_answers_all_the_same_and_heals()
 
 @pytest.mark.promise("nothing-lost")
 async def test_a_fact_that_a_person_dropped_is_dropped_after_a_crash() -> None:
-    from live_memory.core.memory.events import Compacted, Forgotten
     from live_memory.core.memory.ledger import Fact, Source
+    from live_memory.core.memory.window import Compacted, Forgotten
     from live_memory.core.values import ContentHash, RelPath
 
     source = Source(RelPath("README.md"), ContentHash.of(APP["README.md"]), 1, 3)

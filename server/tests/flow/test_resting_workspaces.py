@@ -8,15 +8,15 @@ from contextlib import ExitStack
 import anyio
 import pytest
 
-from live_memory.adapters.sandbox.in_memory import InMemorySandbox
-from live_memory.adapters.snapshots.in_memory import InMemory
 from live_memory.core.errors import Busy, StoreUnavailable
-from live_memory.core.hosts.notices import Notice
-from live_memory.core.saving.journal import Told
+from live_memory.core.hosts.notices import FileInterest
+from live_memory.core.saving.journal import JournalRecord
 from live_memory.core.saving.snapshot import Memory, Restored
 from live_memory.core.values import WorkspaceKey
 from live_memory.flow import workspace
-from live_memory.flow.progress import silent
+from live_memory.flow.jobs import silent
+from tests.support.doubles.in_memory_sandbox import InMemorySandbox
+from tests.support.doubles.in_memory_store import InMemory
 from tests.support.memory import House, a_question
 
 ROOTS = [f"/r{number}" for number in range(6)]
@@ -55,7 +55,7 @@ async def test_what_a_closed_one_held_is_free_whatever_the_collector_was_told_to
         for root in ROOTS:
             await hub.ask(root, a_question(f"Where is LIMIT_{root[2:]}?"), progress=silent)
             memory = await hub.opened(root)
-            await memory.hear([Notice(f"{root}/a.py")], events=1)
+            await memory.hear([FileInterest(f"{root}/a.py")], events=1)
             parts += [weakref.ref(one) for one in (memory, memory.indexer, memory.ingestor)]
             del memory
             if len(parts) == 3 * half:
@@ -98,7 +98,7 @@ class _Full(InMemory):
 
     is_full = False
 
-    async def append(self, key: WorkspaceKey, root: str, told: Sequence[Told]) -> None:
+    async def append(self, key: WorkspaceKey, root: str, told: Sequence[JournalRecord]) -> None:
         self._refuse()
         await super().append(key, root, told)
 
@@ -119,7 +119,7 @@ async def test_what_the_disk_does_not_take_stays_open_and_others_are_answered() 
         memory = await hub.opened("/r0")
         store.is_full = True
         with pytest.raises(StoreUnavailable):
-            await memory.hear([Notice("/r0/a.py")], events=1)
+            await memory.hear([FileInterest("/r0/a.py")], events=1)
         for root in ROOTS[1:4]:
             await hub.ask(root, a_question(f"Where is LIMIT_{root[2:]}?"), progress=silent)
         assert not memory.is_closing

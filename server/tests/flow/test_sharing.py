@@ -2,13 +2,13 @@
 
 import pytest
 
-from live_memory.adapters.sandbox.in_memory import InMemorySandbox, InMemoryWorktrees
-from live_memory.core.memory.events import Compacted
 from live_memory.core.memory.ledger import Fact, FactId, Source
+from live_memory.core.memory.window import Compacted
 from live_memory.core.values import ContentHash, RelPath
-from live_memory.flow.hub import Hub
-from live_memory.flow.progress import silent
+from live_memory.flow.jobs import silent
+from live_memory.flow.open_workspaces import Hub
 from live_memory.ports import Sandbox
+from tests.support.doubles.in_memory_sandbox import InMemorySandbox, InMemoryWorktrees
 from tests.support.memory import APP, House, a_question
 
 CONFIG, CLIENT = RelPath("app/config.py"), RelPath("app/client.py")

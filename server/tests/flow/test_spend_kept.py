@@ -5,18 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from live_memory.adapters.snapshots.payments import DiskPayments
+from live_memory.adapters.store.snapshot_files import DiskSpendLog
 from live_memory.core.companion.chat import (
+    DAY_S,
     AssistantTurn,
+    Caps,
     ModelReply,
     ModelRequest,
     ModelUsage,
+    Payment,
     ReplyStop,
 )
-from live_memory.core.companion.spend import DAY_S, Caps, Payment
 from live_memory.core.errors import SpendCapped, StoreUnavailable
 from live_memory.core.values import Instant
-from live_memory.flow.models.metering import Purse
+from live_memory.flow.model_slot import SpendLimiter
 from live_memory.ports import PaymentBook
 from tests.support.memory import House
 
@@ -30,18 +32,18 @@ def _reply(tokens: int, cost_usd: float) -> ModelReply:
     return ModelReply(AssistantTurn("text"), ReplyStop.END, usage, "m", cost_usd)
 
 
-def _purse(caps: Caps, book: PaymentBook | None) -> Purse:
-    return Purse(caps, clock=House(), book=book)
+def _purse(caps: Caps, book: PaymentBook | None) -> SpendLimiter:
+    return SpendLimiter(caps, clock=House(), book=book)
 
 
 @pytest.mark.promise("spend-capped")
 @pytest.mark.parametrize("caps", [HOURLY, DAILY])
 async def test_a_restart_does_not_begin_the_caps_anew(tmp_path: Path, caps: Caps) -> None:
-    purse = _purse(caps, DiskPayments(tmp_path))
+    purse = _purse(caps, DiskSpendLog(tmp_path))
     await purse.check()
     purse.pay(REQUEST, _reply(1_000, 1.0))
     await purse.keep()
-    again = _purse(caps, DiskPayments(tmp_path))
+    again = _purse(caps, DiskSpendLog(tmp_path))
     for _ in range(2):
         with pytest.raises(SpendCapped):
             await again.check()
@@ -51,7 +53,7 @@ async def test_a_restart_does_not_begin_the_caps_anew(tmp_path: Path, caps: Caps
 
 
 async def test_what_was_paid_longer_ago_than_a_day_is_left_out(tmp_path: Path) -> None:
-    book = DiskPayments(tmp_path)
+    book = DiskSpendLog(tmp_path)
     old, new = Payment(Instant(NOW - DAY_S - 1), 9, 9.0), Payment(Instant(NOW - 5), 1, 0.5)
     await book.add(old)
     await book.add(new)
@@ -63,10 +65,10 @@ async def test_what_was_paid_longer_ago_than_a_day_is_left_out(tmp_path: Path) -
 async def test_the_file_stays_small_however_long_the_server_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from live_memory.adapters.snapshots import payments
+    from live_memory.adapters.store import snapshot_files as payments
 
     monkeypatch.setattr(payments, "_TIDY_AFTER", 10)
-    book = DiskPayments(tmp_path)
+    book = DiskSpendLog(tmp_path)
     for n in range(45):
         await book.add(Payment(Instant(NOW + n * DAY_S), 1, 0.0))
     assert (tmp_path / "spend.jsonl").read_text().count("at") <= 12
@@ -74,7 +76,7 @@ async def test_the_file_stays_small_however_long_the_server_runs(
 
 @pytest.mark.parametrize("torn", [b'{"at": 1', b"\0" * 40, b"[" * 50_000, b"[]", b"\xff\n{}"])
 async def test_a_torn_line_loses_no_other(tmp_path: Path, torn: bytes) -> None:
-    book = DiskPayments(tmp_path)
+    book = DiskSpendLog(tmp_path)
     paid = [Payment(Instant(NOW - n), n, 0.1) for n in (3, 2)]
     await book.add(paid[0])
     with (tmp_path / "spend.jsonl").open("ab") as file:
@@ -89,7 +91,7 @@ async def test_a_link_in_its_place_is_set_aside_and_not_followed(tmp_path: Path)
     target.write_text("not ours")
     (tmp_path / "data").mkdir()
     (tmp_path / "data/spend.jsonl").symlink_to(target)
-    book = DiskPayments(tmp_path / "data")
+    book = DiskSpendLog(tmp_path / "data")
     with pytest.raises(StoreUnavailable):
         await book.add(Payment(NOW, 1, 1.0))
     assert await book.load(since=Instant(0.0)) == []

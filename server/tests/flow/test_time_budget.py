@@ -6,13 +6,13 @@ import anyio
 import pytest
 
 from live_memory.adapters.llm.scripted import Fails, Says, Scripted, Stalls
-from live_memory.adapters.sandbox.in_memory import InMemorySandbox
-from live_memory.core.asking.answer import Answer, Grounding, Mode, TimeBudget
+from live_memory.core.answer import Answer, Grounding, Mode, TimeBudget
 from live_memory.core.errors import ModelUnreachable
 from live_memory.core.reading.lookup import Listing
-from live_memory.flow.progress import silent
-from live_memory.flow.turns import Turns
+from live_memory.flow.indexing import Turns
+from live_memory.flow.jobs import silent
 from tests.flow.test_ask import SlowHouse, SlowSandbox
+from tests.support.doubles.in_memory_sandbox import InMemorySandbox
 from tests.support.memory import APP, House, a_question, app_house
 
 patient = pytest.mark.parametrize("anyio_backend", ["patient"], indirect=True)

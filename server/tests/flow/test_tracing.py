@@ -2,13 +2,12 @@
 
 import pytest
 
-from live_memory.adapters.index.in_memory import in_memory_index
-from live_memory.adapters.sandbox.in_memory import InMemorySandbox
+from live_memory.adapters.index.sqlite import in_memory_index
 from live_memory.core.reading.redaction import DEFAULT
-from live_memory.flow.evidence import calling, tracing
-from live_memory.flow.evidence.desk import Desk, Shelf
-from live_memory.flow.evidence.tracing import way
-from live_memory.flow.reader import Reader
+from live_memory.flow import find_uses
+from live_memory.flow.find_uses import way
+from live_memory.flow.reader import FileCache, QuestionFiles, Reader
+from tests.support.doubles.in_memory_sandbox import InMemorySandbox
 from tests.support.observing import observed
 
 SHOP = """from stores import FileStore
@@ -55,11 +54,11 @@ def lock_it(what):
 WORLD = {"shop.py": SHOP, "stores.py": STORES, "more.py": MORE}
 
 
-async def _desk(files: dict[str, str]) -> Desk:
+async def _desk(files: dict[str, str]) -> QuestionFiles:
     index = in_memory_index()
     await index.update([observed(*item) for item in files.items()], textless={}, gone=())
     sandbox = InMemorySandbox({name: text.encode() for name, text in files.items()})
-    return Desk(Shelf(Reader(sandbox, DEFAULT, 10_000)), index)
+    return QuestionFiles(FileCache(Reader(sandbox, DEFAULT, 10_000)), index)
 
 
 async def _way(start: str, end: str, files: dict[str, str] = WORLD) -> list[str]:
@@ -157,7 +156,7 @@ async def test_a_caller_that_is_gone_is_no_step() -> None:
     desk = await _desk(WORLD)
     files = {**WORLD, "shop.py": SHOP.replace("self.sell(1)", "pass")}
     sandbox = InMemorySandbox({name: text.encode() for name, text in files.items()})
-    now = Desk(Shelf(Reader(sandbox, DEFAULT, 10_000)), desk.index)
+    now = QuestionFiles(FileCache(Reader(sandbox, DEFAULT, 10_000)), desk.index)
     assert await way("start", "FileStore.save", now) == []
 
 
@@ -165,9 +164,9 @@ async def test_the_work_for_one_question_is_bounded(monkeypatch: pytest.MonkeyPa
     chain = {f"m{n}.py": f"def f_{n}():\n    f_{n + 1}()\n" for n in range(30)}
     assert len(await _way("f_0", "f_29", chain)) == 29
     with monkeypatch.context() as bounds:
-        bounds.setattr(tracing, "_MOST_LOOKED_AT", 20)
+        bounds.setattr(find_uses, "_MOST_LOOKED_AT", 20)
         assert await _way("f_0", "f_29", chain) == []
-    monkeypatch.setattr(calling, "MOST_OPENED", 20)
+    monkeypatch.setattr(find_uses, "MOST_OPENED", 20)
     desk = await _desk(chain)
     assert await way("f_0", "f_29", desk) == []
     assert len(desk.files) <= 20

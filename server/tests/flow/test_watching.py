@@ -7,17 +7,15 @@ from dataclasses import dataclass, field
 import anyio
 import pytest
 
-from live_memory.adapters.watching.in_memory import InMemoryWatcher
-from live_memory.core.hosts.notices import AnythingChanged, Notice, Subject
-from live_memory.core.memory.events import FileGone, FileObserved, MemoryEvent
-from live_memory.core.memory.window import Window, apply
+from live_memory.core.hosts.notices import AnythingChanged, FileInterest, Interest
+from live_memory.core.memory.window import FileGone, FileObserved, MemoryEvent, Window, apply
 from live_memory.core.signals import Signal, WatchLimited
-from live_memory.core.values import ContentHash, Instant, Origin, RelPath
-from live_memory.core.watching import WatchState
-from live_memory.flow.hub import Hub
-from live_memory.flow.progress import silent
-from live_memory.flow.watching import Watching
+from live_memory.core.values import ContentHash, Instant, Origin, RelPath, WatchState
+from live_memory.flow.freshness import Watching
+from live_memory.flow.jobs import silent
+from live_memory.flow.open_workspaces import Hub
 from live_memory.flow.workspace import Workspace
+from tests.support.doubles.in_memory_watcher import InMemoryWatcher
 from tests.support.memory import House, a_question, app_house, identity
 
 virtual_time = pytest.mark.parametrize("anyio_backend", ["virtual"], indirect=True)
@@ -35,11 +33,11 @@ class Scene:
 
     watcher: InMemoryWatcher
     window: Window = field(default_factory=Window)
-    offered: list[Subject] = field(default_factory=list)
+    offered: list[Interest] = field(default_factory=list)
     offers: int = 0
     signals: list[Signal] = field(default_factory=list)
 
-    def offer(self, subjects: Sequence[Subject]) -> None:
+    def offer(self, subjects: Sequence[Interest]) -> None:
         self.offered += subjects
         self.offers += 1
 
@@ -52,7 +50,7 @@ class Scene:
 
     @property
     def paths(self) -> list[str]:
-        return [one.path for one in self.offered if isinstance(one, Notice)]
+        return [one.path for one in self.offered if isinstance(one, FileInterest)]
 
 
 @asynccontextmanager
@@ -94,7 +92,7 @@ async def test_files_in_view_are_offered_and_nothing_else() -> None:
         made.watcher.change("d/a.py")
         made.watcher.change("d/other.py")
         await anyio.sleep(1)
-        assert made.offered == [Notice("/w/d/a.py")]
+        assert made.offered == [FileInterest("/w/d/a.py")]
         made.watcher.change("d/other.py")
         await anyio.sleep(1)
         assert made.offers == 1

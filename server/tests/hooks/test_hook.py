@@ -17,8 +17,7 @@ from pathlib import Path
 import pytest
 
 from live_memory.web.identity import RunningServer as Published
-from live_memory.web.identity import publish
-from live_memory.web.token import ensure_token
+from live_memory.web.identity import ensure_token, publish
 from tests.support.server import RunningServer, a_free_port, running_server
 from tests.support.slowness import slowness
 
@@ -193,7 +192,7 @@ def test_without_a_server_nothing_is_felt_and_every_event_is_written_down(desk: 
     """C04: 300 calls of tools, the start of a session, and its end of turn."""
     publish(desk.data_dir, Published("127.0.0.1", a_free_port(), 1, "0"))
     began, stopped = ({**desk.read(), "hook_event_name": name} for name in ("SessionStart", "Stop"))
-    start = desk.run(began, "watch.py")
+    start = desk.run(began, "print_watch_paths.py")
     assert (start.code, list(json.loads(start.said))) == (0, ["hookSpecificOutput"])
     before = slowness()
     outcomes = [desk.run(one) for one in (began, *[desk.read()] * 300, stopped)]
@@ -387,7 +386,7 @@ def test_the_configured_data_folder_is_found(desk: Desk) -> None:
     assert len(desk.spooled()) == 1
 
 
-@pytest.mark.parametrize("script", ["hook.py", "spool.py", "watch.py"])
+@pytest.mark.parametrize("script", ["hook.py", "spool.py", "print_watch_paths.py"])
 def test_the_scripts_run_with_old_interpreters_and_the_standard_library(script: str) -> None:
     import ast
 
@@ -410,7 +409,7 @@ def test_a_session_watches_few_folders_and_none_that_programs_fill(desk: Desk) -
     for folder in ("src/deep", "docs", "dist", ".git", "generated", *nested):
         (desk.project / folder).mkdir(parents=True)
     (desk.project / ".gitignore").write_text("# built\n/generated/\n*.log\n")
-    outcome = desk.run(b"", "watch.py")
+    outcome = desk.run(b"", "print_watch_paths.py")
     assert outcome.code == 0
     below = [os.path.relpath(path, desk.project) for path in folders(outcome)]
     assert sorted(below) == ["docs", "packages/a/src", "src"]
@@ -419,14 +418,14 @@ def test_a_session_watches_few_folders_and_none_that_programs_fill(desk: Desk) -
 def test_a_huge_project_is_not_looked_through(desk: Desk) -> None:
     for n in range(3_000):
         (desk.project / f"d{n}").mkdir()
-    outcome = desk.run(b"", "watch.py")
+    outcome = desk.run(b"", "print_watch_paths.py")
     assert outcome.code == 0
     assert folders(outcome) == []
     assert outcome.elapsed_s < 0.5 * _SLOW
 
 
 def test_a_project_that_is_gone_is_no_reason_to_fail(desk: Desk) -> None:
-    assert is_silent(desk.run(b"", "watch.py", CLAUDE_PROJECT_DIR="/nowhere/at/all"))
+    assert is_silent(desk.run(b"", "print_watch_paths.py", CLAUDE_PROJECT_DIR="/nowhere/at/all"))
 
 
 def test_an_interpreter_in_the_project_is_never_run(desk: Desk) -> None:

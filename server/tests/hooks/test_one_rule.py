@@ -13,8 +13,15 @@ from types import ModuleType
 import pytest
 
 from live_memory.core.errors import InvalidRequest
-from live_memory.web.identity import Identity, RunningServer, is_ours, is_proof, publish
-from live_memory.web.token import ensure_token, read_token
+from live_memory.web.identity import (
+    Identity,
+    RunningServer,
+    ensure_token,
+    is_ours,
+    is_proof,
+    publish,
+    read_token,
+)
 
 _HOOK = Path(__file__).parents[3] / "hooks/hook.py"
 

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from live_memory.web.identity import is_ours, published
-from live_memory.web.token import ensure_token
+from live_memory.web.identity import ensure_token, is_ours, published
 from tests.support.server import a_free_port, running_server
 
 _REPOSITORY = Path(__file__).parents[3]
@@ -36,7 +35,7 @@ class Session:
     def wake(self, *, option: bool = True, **environ: str) -> dict[str, object]:
         """What the hook says; it always ends well, and says nothing else."""
         done = subprocess.run(
-            ["sh", str(self.folder / "plugin/hooks/run"), "wake.py"],
+            ["sh", str(self.folder / "plugin/hooks/run"), "ensure_server.py"],
             input=b"{}",
             cwd=self.folder,
             env={

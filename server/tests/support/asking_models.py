@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from live_memory.adapters.llm.anthropic import anthropic_model
-from live_memory.adapters.llm.endpoint import Credential, Endpoints, Lessons, Target
+from live_memory.adapters.llm.endpoint import Credential, EndpointQuirks, Endpoints, Target
 from live_memory.adapters.llm.openai_compatible import openai_compatible_model
 from live_memory.adapters.llm.streaming import StreamingModel
 from live_memory.core.companion.chat import (
@@ -50,13 +50,13 @@ AFTER_TOOLS = ModelRequest(
 Make = Callable[[Channel], StreamingModel]
 
 
-def chat_at(channel: Channel, lessons: Lessons | None = None) -> StreamingModel:
+def chat_at(channel: Channel, lessons: EndpointQuirks | None = None) -> StreamingModel:
     """A model behind the channel's Chat Completions."""
     target = Target(channel.base_url + "/v1", "m", Credential(KEY))
     return openai_compatible_model(target, lessons or Endpoints().lessons(target))
 
 
-def messages_at(channel: Channel, lessons: Lessons | None = None) -> StreamingModel:
+def messages_at(channel: Channel, lessons: EndpointQuirks | None = None) -> StreamingModel:
     """A model behind the channel's Messages API."""
     target = Target(channel.base_url, "m", Credential(KEY))
     return anthropic_model(target, lessons or Endpoints().lessons(target))

@@ -10,9 +10,8 @@ import anyio
 import pytest
 
 from live_memory.adapters.llm.anthropic import anthropic_model
+from live_memory.adapters.llm.claude_login import ClaudeLogin, TokenEndpoint
 from live_memory.adapters.llm.endpoint import Endpoints, Target
-from live_memory.adapters.llm.oauth.claude_login import ClaudeLogin
-from live_memory.adapters.llm.oauth.token_endpoint import TokenEndpoint
 from live_memory.adapters.llm.streaming import StreamingModel
 from live_memory.core.companion.chat import ModelReply
 from live_memory.core.errors import ModelRefused

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from live_memory.adapters.llm.claude_cli.program import ClaudeProgram, find_claude
+from live_memory.adapters.llm.installed_client import ClaudeProgram, find_claude
 
 __all__ = ["FakeClaude", "fake_claude", "is_running"]
 

@@ -12,10 +12,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from live_memory.adapters.snapshots.folder import MemoryFolder
-from live_memory.core.memory.events import NoteWritten
-from live_memory.core.memory.window import Window, apply
-from live_memory.core.saving.journal import Happened
+from live_memory.adapters.store.memory_folder import MemoryFolder
+from live_memory.core.memory.window import NoteWritten, Window, apply
+from live_memory.core.saving.journal import EventApplied
 from live_memory.core.saving.snapshot import Memory
 from live_memory.core.values import Instant
 
@@ -34,7 +33,7 @@ def keep(what: str, folder: Path, *, say: Callable[[str], None]) -> None:
         note = NoteWritten(f"note {window.revision}", Instant(float(window.revision)))
         window = apply(window, note)
         if what == "append":
-            kept.append("/w", [Happened(window.revision, note)])
+            kept.append("/w", [EventApplied(window.revision, note)])
         else:
             generation = kept.turn_page("/w")
             kept.save("/w", Memory(window), generation=generation)

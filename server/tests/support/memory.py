@@ -6,24 +6,19 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from live_memory.adapters.index.in_memory import in_memory_index
-from live_memory.adapters.sandbox.in_memory import InMemorySandbox, InMemoryWorktrees
-from live_memory.adapters.snapshots.in_memory import InMemory
-from live_memory.core.asking.answer import Budget, Question
-from live_memory.core.companion.spend import Caps
+from live_memory.adapters.index.sqlite import in_memory_index
+from live_memory.core.answer import Budget, Question
+from live_memory.core.companion.chat import Caps
 from live_memory.core.errors import InvalidRequest
 from live_memory.core.reading.redaction import Redactor
 from live_memory.core.signals import Signal
 from live_memory.core.values import Instant, WorkspaceKey
-from live_memory.flow.companion.keep_warm import WarmKeeping
-from live_memory.flow.hub import Hub
-from live_memory.flow.models.lending import Companion
-from live_memory.flow.models.metering import Purse
-from live_memory.flow.models.resting import Rest
+from live_memory.flow.indexing import Turns
+from live_memory.flow.jobs import WarmKeeping
+from live_memory.flow.model_slot import Companion, ModelRest, SpendLimiter
+from live_memory.flow.open_workspaces import Hub
 from live_memory.flow.reader import Reader
-from live_memory.flow.surroundings import Surroundings
-from live_memory.flow.turns import Turns
-from live_memory.flow.workspace import Workspace
+from live_memory.flow.workspace import Surroundings, Workspace
 from live_memory.ports import (
     EvidenceIndex,
     LanguageModel,
@@ -32,6 +27,8 @@ from live_memory.ports import (
     Watcher,
     WorkspaceIdentity,
 )
+from tests.support.doubles.in_memory_sandbox import InMemorySandbox, InMemoryWorktrees
+from tests.support.doubles.in_memory_store import InMemory
 
 __all__ = ["APP", "House", "a_question", "app_house", "identity"]
 
@@ -124,13 +121,13 @@ class House:
     def _companion(self) -> Companion | None:
         if self.model is None:
             return None
-        purse = Purse(self.caps, clock=self)
+        purse = SpendLimiter(self.caps, clock=self)
         return Companion(
             self.model,
             purse,
             self,
             max_context_tokens=self.max_context_tokens,
-            rest=Rest(clock=self),
+            rest=ModelRest(clock=self),
         )
 
     @asynccontextmanager

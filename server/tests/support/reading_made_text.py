@@ -3,17 +3,14 @@
 from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 
-from live_memory.adapters.llm.endpoint import Lessons
-from live_memory.adapters.llm.wire.complaints import Complaint, error_of
-from live_memory.adapters.llm.wire.lessons import learn
-from live_memory.adapters.llm.wire.text_calls import calls_in
-from live_memory.core.absence.seeking import sought_in
-from live_memory.core.checking.citations import check
-from live_memory.core.checking.resolving import named_paths
-from live_memory.core.checking.shown import SourceFile
-from live_memory.core.compacting.reply import proposals
-from live_memory.core.compacting.wording import statement
-from live_memory.core.evidence.asks import asks_of
+from live_memory.adapters.llm.endpoint import EndpointQuirks
+from live_memory.adapters.llm.quirks import ProviderError, error_of, learn
+from live_memory.adapters.llm.reply_check import calls_in
+from live_memory.core.checking.citations import check, named_paths
+from live_memory.core.checking.claim_check import SourceFile
+from live_memory.core.compaction.fact_check import proposals
+from live_memory.core.compaction.fact_wording import statement
+from live_memory.core.evidence.absence import sought_in
 from live_memory.core.evidence.docs import first_sentence, silent_lines
 from live_memory.core.evidence.outline import outline
 from live_memory.core.evidence.question import (
@@ -23,13 +20,12 @@ from live_memory.core.evidence.question import (
     asks_nothing,
     terms_of,
 )
-from live_memory.core.evidence.traits import traits_of
-from live_memory.core.evidence.units import cut, weigh
+from live_memory.core.evidence.units import cut, traits_of, weigh
 from live_memory.core.evidence.uses import called_on, names_used
-from live_memory.core.hosts.shell import read_command
+from live_memory.core.evidence.words import asks_of
+from live_memory.core.hosts.notices import read_command
 from live_memory.core.reading.admission import observe
-from live_memory.core.reading.observation import FileRead
-from live_memory.core.reading.text import lines_of
+from live_memory.core.reading.observation import FileRead, lines_of
 from live_memory.core.values import ContentHash, RelPath, StatSignature
 
 __all__ = ["READERS", "UNITS"]
@@ -108,9 +104,9 @@ def _reply(text: str) -> None:
 
 
 def _complaint(text: str) -> None:
-    complaint = Complaint(400, text, {})
+    complaint = ProviderError(400, text, {})
     error_of(complaint)
-    learn(complaint, {"tools": [], "max_tokens": 1}, Lessons())
+    learn(complaint, {"tools": [], "max_tokens": 1}, EndpointQuirks())
 
 
 def _file(text: str) -> None:

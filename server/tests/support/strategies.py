@@ -4,7 +4,7 @@ from functools import reduce
 
 from hypothesis import strategies as st
 
-from live_memory.core.asking.answer import (
+from live_memory.core.answer import (
     Answer,
     Budget,
     Citation,
@@ -15,11 +15,11 @@ from live_memory.core.asking.answer import (
     StopReason,
     Usage,
 )
-from live_memory.core.hosts.events import Cut
-from live_memory.core.hosts.grep import Grep
-from live_memory.core.hosts.notices import AnythingChanged, Notice, Subject
-from live_memory.core.hosts.shell import Search
-from live_memory.core.memory.events import (
+from live_memory.core.hosts.commands import Grep
+from live_memory.core.hosts.events import LineSlice
+from live_memory.core.hosts.notices import AnythingChanged, FileInterest, Interest, Search
+from live_memory.core.memory.ledger import Fact, FactId, FactKind, FactOrigin, Source
+from live_memory.core.memory.window import (
     Compacted,
     EntryNumber,
     FactPinned,
@@ -30,9 +30,9 @@ from live_memory.core.memory.events import (
     MemoryEvent,
     NoteWritten,
     QuestionAnswered,
+    Window,
+    apply,
 )
-from live_memory.core.memory.ledger import Fact, FactId, FactKind, FactOrigin, Source
-from live_memory.core.memory.window import Window, apply
 from live_memory.core.values import ContentHash, Instant, Origin, RelPath
 
 # Few names and few hashes, so that events meet.
@@ -136,10 +136,10 @@ appending: st.SearchStrategy[MemoryEvent] = st.one_of(observed, changed, gone, a
 removing: st.SearchStrategy[MemoryEvent] = st.one_of(compacted, forgotten)
 events: st.SearchStrategy[MemoryEvent] = st.one_of(appending, pinned, removing)
 
-cuts = st.builds(Cut, st.none() | st.integers(-9, 9), st.none() | st.integers(-9, 9))
-subjects: st.SearchStrategy[Subject] = st.one_of(
+cuts = st.builds(LineSlice, st.none() | st.integers(-9, 9), st.none() | st.integers(-9, 9))
+subjects: st.SearchStrategy[Interest] = st.one_of(
     st.builds(
-        Notice,
+        FileInterest,
         texts,
         is_glob=st.booleans(),
         views=st.lists(st.lists(cuts, max_size=2).map(tuple), max_size=3).map(tuple),

@@ -9,28 +9,26 @@ from dataclasses import dataclass
 import anyio
 from starlette.routing import Route
 
-from live_memory.adapters.hosts.claude_code import ClaudeCode
-from live_memory.adapters.hosts.in_memory import InMemorySpool
-from live_memory.adapters.sandbox.in_memory import InMemoryWorktrees
-from live_memory.adapters.snapshots.in_memory import InMemory
-from live_memory.core.asking.answer import Answer, Grounding, Mode, Question
+from live_memory.adapters.hooks.claude_code import ClaudeCode
+from live_memory.core.answer import Answer, Grounding, Mode, Question
 from live_memory.core.errors import InvalidRequest, LiveMemoryError
-from live_memory.core.memory.events import QuestionAnswered
 from live_memory.core.memory.ledger import Ledger
+from live_memory.core.memory.window import QuestionAnswered
 from live_memory.core.signals import Signal
 from live_memory.core.values import Instant, WorkspaceKey
-from live_memory.flow.hub import Hub
-from live_memory.flow.ingesting.reception import Reception
-from live_memory.flow.progress import Progress
-from live_memory.flow.statistics import WorkspaceStats
-from live_memory.flow.workspace import Workspace
+from live_memory.flow.jobs import Progress
+from live_memory.flow.open_workspaces import Hub
+from live_memory.flow.receive_events import Reception
+from live_memory.flow.workspace import Workspace, WorkspaceStats
 from live_memory.ports import Sandbox, WorkspaceIdentity
 from live_memory.web.app import App
-from live_memory.web.drain import Drain
-from live_memory.web.hosting.application import Application
-from live_memory.web.hosting.server import Server, listen, server_for, stop
+from live_memory.web.application import Application, McpLimits
+from live_memory.web.guard import Drain
 from live_memory.web.identity import Identity
-from live_memory.web.mount import McpLimits
+from live_memory.web.serving import Server, listen, server_for, stop
+from tests.support.doubles.in_memory_sandbox import InMemoryWorktrees
+from tests.support.doubles.in_memory_spool import InMemorySpool
+from tests.support.doubles.in_memory_store import InMemory
 
 __all__ = [
     "ANSWER",

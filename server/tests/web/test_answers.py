@@ -9,15 +9,7 @@ import httpx2
 import pytest
 from inline_snapshot import snapshot
 
-from live_memory.core.asking.answer import (
-    Answer,
-    Citation,
-    CitationStatus,
-    Grounding,
-    Mode,
-    Usage,
-    Why,
-)
+from live_memory.core.answer import Answer, Citation, CitationStatus, Grounding, Mode, Usage, Why
 from live_memory.core.errors import (
     Busy,
     InvalidRequest,
@@ -29,8 +21,8 @@ from live_memory.core.errors import (
     Unavailable,
 )
 from live_memory.core.values import RelPath
-from live_memory.web.hosting.server import stop
 from live_memory.web.schemas import answer_form, why_form
+from live_memory.web.serving import stop
 from tests.web.hubs import WORKSPACE, Live, live
 
 QUESTION = {"question": "Where is it?", "cwd": "/somewhere"}

@@ -12,12 +12,8 @@ from pathlib import Path
 import pytest
 
 from live_memory.web.guard import MAX_BODY_BYTES
-from live_memory.web.hosting.connections import (
-    HEAD_DEADLINE_S,
-    MAX_HEAD_BYTES,
-    MAX_WAITING_CONNECTIONS,
-)
-from live_memory.web.requests import MAX_DEPTH, MAX_VALUES
+from live_memory.web.routes import MAX_DEPTH, MAX_VALUES
+from live_memory.web.serving import HEAD_DEADLINE_S, MAX_HEAD_BYTES, MAX_WAITING_CONNECTIONS
 from tests.support.server import RunningServer
 from tests.web.hubs import routes
 

@@ -4,7 +4,7 @@ import anyio
 import pytest
 import trio.testing
 
-from live_memory.web.drain import Drain
+from live_memory.web.guard import Drain
 
 _QUIET_S = 600.0
 

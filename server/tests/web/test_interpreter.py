@@ -8,8 +8,8 @@ import anyio
 import pytest
 import trio.testing
 
-from live_memory.web.hosting import interpreter
-from live_memory.web.hosting.interpreter import collect_at_rest, share_the_interpreter
+from live_memory.web import serving
+from live_memory.web.serving import collect_at_rest, set_gil_interval
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def as_before() -> Iterator[None]:
 
 @pytest.mark.usefixtures("as_before")
 def test_a_look_through_everything_does_not_come_by_itself() -> None:
-    share_the_interpreter()
+    set_gil_interval()
     assert gc.get_threshold()[2] > 100_000
     assert sys.getswitchinterval() < 0.005
 
@@ -56,7 +56,7 @@ async def test_what_a_long_look_has_left_is_not_gone_through_again(
     monkeypatch: pytest.MonkeyPatch, long_s: float, spared: int
 ) -> None:
     found = list[int]()
-    monkeypatch.setattr(interpreter, "_LONG_S", long_s)
+    monkeypatch.setattr(serving, "_LONG_S", long_s)
     monkeypatch.setattr(gc, "get_count", lambda: (0, 0, 200))
     monkeypatch.setattr(gc, "collect", lambda: None)
     monkeypatch.setattr(gc, "freeze", lambda: found.append(1))

@@ -11,11 +11,11 @@ import trio.testing
 from anyio.abc import TaskGroup
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from live_memory.core.asking.answer import Answer, Question
-from live_memory.flow.progress import Progress
+from live_memory.core.answer import Answer, Question
+from live_memory.flow.jobs import Progress
 from live_memory.ports import WorkspaceIdentity
-from live_memory.web.drain import Drain
-from live_memory.web.mount import McpLimits, McpMount
+from live_memory.web.application import McpLimits, McpMount
+from live_memory.web.guard import Drain
 from tests.web.hubs import FixedClock
 
 _LONG_S = 40_000.0

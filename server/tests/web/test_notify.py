@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from live_memory.web.requests import MOST_EVENTS
+from live_memory.web.routes import MOST_EVENTS
 from tests.support.server import RunningServer
 
 

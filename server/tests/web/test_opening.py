@@ -14,10 +14,10 @@ import pytest
 
 from live_memory.core.errors import InvalidRequest
 from live_memory.web.app import App
-from live_memory.web.drain import Drain
-from live_memory.web.hosting.application import Application
-from live_memory.web.hosting.server import host_app, listen
+from live_memory.web.application import Application
+from live_memory.web.guard import Drain
 from live_memory.web.identity import Identity, is_proof, new_nonce
+from live_memory.web.serving import host_app, listen
 from tests.support.server import a_free_port
 from tests.web.hubs import TOKEN, ScriptedHub, inside
 
@@ -111,12 +111,12 @@ async def test_what_cannot_be_built_ends_the_server_and_is_told() -> None:
 def test_nothing_that_takes_long_is_imported_before_the_port_answers() -> None:
     """The figures of a cold start rest on this."""
     late = (
-        *("live_memory.flow", "live_memory.core.evidence", "live_memory.adapters.sandbox"),
-        *("live_memory.adapters.index", "live_memory.adapters.snapshots", "starlette.routing"),
+        *("live_memory.flow", "live_memory.core.evidence", "live_memory.adapters.workspace"),
+        *("live_memory.adapters.index", "live_memory.adapters.store", "starlette.routing"),
         *("mcp", "http.client", "sqlite3", "httpx2", "anthropic", "openai"),
     )
     code = (
-        "import sys, live_memory.cli.main, live_memory.cli.serve, live_memory.wiring.choice\n"
+        "import sys, live_memory.cli.main, live_memory.cli.serve, live_memory.wiring.choose_model\n"
         f"print(*(name for name in sys.modules if name.startswith({late!r})))"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

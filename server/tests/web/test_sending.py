@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from live_memory.web.hosting.sending import Joined
+from live_memory.web.serving import HeadBodyBuffer
 
 HEAD = b"HTTP/1.1 202 Accepted\r\ncontent-length: 2\r\n\r\n"
 STREAM = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -34,7 +34,7 @@ class Line(asyncio.Transport):
 
 def test_a_head_and_its_body_are_one_packet() -> None:
     line = Line()
-    joined = Joined(line)
+    joined = HeadBodyBuffer(line)
     for data in (HEAD, b"{}", b""):
         joined.write(data)
     joined.flush()
@@ -44,17 +44,19 @@ def test_a_head_and_its_body_are_one_packet() -> None:
 def test_the_head_of_a_stream_is_sent_at_once_and_so_is_each_part() -> None:
     """A client that opens a stream has to see its head long before anything comes."""
     line = Line()
-    joined = Joined(line)
+    joined = HeadBodyBuffer(line)
     joined.writelines([STREAM, b"b\r\n{} HTTP/1.1 content-length: 2\r\n"])
     assert line.packets == [STREAM, b"b\r\n{} HTTP/1.1 content-length: 2\r\n"]
 
 
-@pytest.mark.parametrize("end", [Joined.flush, Joined.close])
-def test_a_head_whose_body_is_empty_is_sent_at_the_end(end: Callable[[Joined], None]) -> None:
+@pytest.mark.parametrize("end", [HeadBodyBuffer.flush, HeadBodyBuffer.close])
+def test_a_head_whose_body_is_empty_is_sent_at_the_end(
+    end: Callable[[HeadBodyBuffer], None],
+) -> None:
     line = Line()
-    joined = Joined(line)
+    joined = HeadBodyBuffer(line)
     joined.write(HEAD)
     joined.write(b"")
     end(joined)
     assert b"".join(line.packets) == HEAD
-    assert joined.is_closing() == (end is Joined.close)
+    assert joined.is_closing() == (end is HeadBodyBuffer.close)

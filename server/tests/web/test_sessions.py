@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import anyio
 import httpx2
 
-from live_memory.web.mount import McpLimits
+from live_memory.web.application import McpLimits
 from tests.web.hubs import Live, live
 
 _MOST = 3

@@ -19,14 +19,16 @@ from live_memory.core.errors import InvalidRequest
 from live_memory.web.identity import (
     Identity,
     RunningServer,
+    ensure_data_dir,
+    ensure_token,
     is_ours,
     is_proof,
     new_nonce,
     publish,
     published,
+    read_token,
     withdraw,
 )
-from live_memory.web.token import ensure_data_dir, ensure_token, read_token
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="gives files to another user")
 
@@ -282,7 +284,7 @@ def test_a_discovery_file_of_another_shape_says_nothing(tmp_path: Path, text: st
 def test_what_the_command_line_needs_imports_nothing_heavy() -> None:
     """The plugin waits for it at every session start."""
     code = (
-        "import json, sys, live_memory.web.token, live_memory.web.identity;"
+        "import json, sys, live_memory.web.identity, live_memory.web.identity;"
         "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)

@@ -2,63 +2,197 @@
 
 import gc
 import sqlite3
-from collections.abc import Callable, Collection, Mapping, Sequence
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Self, TypeVar
 
 import anyio.to_thread
 
-from live_memory.adapters.index import asking, runs
+from live_memory.adapters.index import database, search
 from live_memory.adapters.index.database import (
-    Connection,
     Damaged,
+    IndexConnection,
     open_again,
     open_file,
     open_memory,
+    packed,
     remove,
 )
-from live_memory.adapters.index.digesting import Digester, Worker
-from live_memory.adapters.index.processes import SyntaxWorkers
-from live_memory.adapters.index.reading import Holdings, holdings
-from live_memory.adapters.index.searching import Scored, rank, score
-from live_memory.adapters.index.writing import write
+from live_memory.adapters.index.digest import Digest, Digester, IndexContents, LineWorker, holdings
+from live_memory.adapters.index.search import Scored, rank, score
+from live_memory.adapters.index.worker_pool import SyntaxWorkers
 from live_memory.core.errors import StoreUnavailable
 from live_memory.core.evidence.places import Candidates, Definition, Place, Terms
+from live_memory.core.evidence.units import loses_words
 from live_memory.core.evidence.words import base_name
-from live_memory.core.reading.comparing import Known
 from live_memory.core.reading.observation import Observation
+from live_memory.core.reading.redaction import KnownSignatures
 from live_memory.core.values import ContentHash, RelPath, StatSignature
 
-__all__ = ["SqliteIndex"]
+__all__ = ["SqliteIndex", "in_memory_index", "write"]
+
+# Taking versions of files into the index, and dropping what is gone.
+
+
+# So many units may be gone beyond as many as are live before all are numbered anew. That is half
+# the work of building the index, so a small one does it rarely and a large one hardly ever.
+_MOST_GONE = 5_000
+
+_Pairs = dict[str, tuple["array[int]", "array[int]"]]
+_Counters = dict[str, int]
+
+
+def write(
+    db: sqlite3.Connection,
+    digests: Sequence[Digest],
+    textless: Mapping[RelPath, StatSignature],
+    gone: Collection[RelPath],
+) -> None:
+    """Apply an update within the caller's transaction."""
+    changed = {digest.observation.path for digest in digests} | set(textless) | set(gone)
+    if not changed:
+        return
+    counters: _Counters = dict(db.execute("SELECT name, value FROM counter"))
+    _forget(db, changed, counters)
+    for path, signature in textless.items():
+        _insert_file(db, path, signature, counters)
+    if digests:
+        words: _Pairs = defaultdict(lambda: (array("I"), array("I")))
+        uses: _Pairs = defaultdict(lambda: (array("I"), array("I")))
+        for each in digests:
+            _insert(db, each, counters, words, uses)
+        database.append(db, {"word": words, "use": uses})
+    counters["generation"] += 1
+    if counters["next_unit"] - 1 > 2 * counters["live_units"] + _MOST_GONE:
+        _join(db, counters)
+    db.executemany("UPDATE counter SET value = ?2 WHERE name = ?1", counters.items())
+
+
+def _forget(db: sqlite3.Connection, paths: Iterable[RelPath], counters: _Counters) -> None:
+    for path in paths:
+        row = db.execute(
+            "SELECT id, coalesce(length(starts), 0) / 4 FROM file WHERE path = ?", (path.text,)
+        ).fetchone()
+        if row:
+            db.execute("DELETE FROM definition WHERE file = ?", row[:1])
+            db.execute("DELETE FROM file WHERE id = ?", row[:1])
+            counters["files"] -= 1
+            counters["live_units"] -= row[1]
+
+
+def _insert(
+    db: sqlite3.Connection, digest: Digest, counters: _Counters, words: _Pairs, uses: _Pairs
+) -> None:
+    seen, first = digest.observation, counters["next_unit"]
+    file = _insert_file(db, seen.path, seen.signature, counters)
+    is_whole = not (seen.is_clipped or seen.is_thinned or loses_words(seen.lines))
+    spans = (
+        packed(unit.start for unit in digest.units),
+        packed(unit.end for unit in digest.units),
+        packed(unit.traits for unit in digest.units),
+    )
+    db.execute(
+        "UPDATE file SET sha = ?, is_whole = ?, first_unit = ?, starts = ?, ends = ?, traits = ?"
+        " WHERE id = ?",
+        (seen.sha.hex, is_whole, first, *spans, file),
+    )
+    counters["next_unit"] += len(digest.units)
+    counters["live_units"] += len(digest.units)
+    found, at = digest.words, 0
+    numbers = array("I", [first + unit for unit in found.units])
+    for word, size in zip(found.texts, found.sizes, strict=True):
+        units, weights = words[word]
+        units += numbers[at : at + size]
+        weights += found.weights[at : at + size]
+        at += size
+    for name, line in zip(*digest.uses, strict=True):
+        files, lines = uses[name]
+        files.append(file)
+        lines.append(line)
+    db.executemany(
+        "INSERT INTO definition VALUES(?,?,?,?,?,?,?,?)",
+        (
+            (file, ordinal, *_row_of(definition))
+            for ordinal, definition in enumerate(digest.definitions)
+        ),
+    )
+
+
+def _row_of(definition: Definition) -> tuple[str, str, str, int, int, str]:
+    place, name = definition.place, definition.name
+    kind = definition.kind.value
+    return (name, base_name(name).lower(), kind, place.start, place.end, definition.signature)
+
+
+def _insert_file(
+    db: sqlite3.Connection, path: RelPath, signature: StatSignature, counters: _Counters
+) -> int:
+    # Inode and device may need all 64 bits; SQLite's integers have a sign.
+    stat = (signature.size, signature.modified_ns, signature.changed_ns)
+    row = (path.text, *stat, str(signature.inode), str(signature.device))
+    done = db.execute(
+        "INSERT INTO file(path, size, modified_ns, changed_ns, inode, device) VALUES(?,?,?,?,?,?)",
+        row,
+    )
+    counters["files"] += 1
+    assert done.lastrowid is not None
+    return done.lastrowid
+
+
+def _join(db: sqlite3.Connection, counters: _Counters) -> None:
+    """Leave out what is gone, and number the units from 1."""
+    moved = array("I", bytes(4 * counters["next_unit"]))
+    following = 1
+    files = db.execute(
+        "SELECT id, first_unit, length(starts) / 4 FROM file WHERE sha NOT NULL ORDER BY first_unit"
+    ).fetchall()
+    (last,) = db.execute("SELECT coalesce(max(seq), 0) FROM sqlite_sequence").fetchone()
+    there = array("I", bytes(4 * (last + 1)))
+    firsts = []
+    for file, first, size in files:
+        there[file] = file
+        moved[first : first + size] = array("I", range(following, following + size))
+        firsts.append((following, file))
+        following += size
+    db.executemany("UPDATE file SET first_unit = ? WHERE id = ?", firsts)
+    database.join(db, {"word": moved, "use": there})
+    counters["next_unit"], counters["joined"] = following, counters["generation"]
+
 
 _FILE = "index.sqlite"
 # A full collection takes 200 ms with 60,000 files held, and nothing else runs meanwhile.
 _MANY = 5_000
 T = TypeVar("T")
-Query = Callable[[sqlite3.Connection, Holdings], T]
+Query = Callable[[sqlite3.Connection, IndexContents], T]
 
 
 class SqliteIndex:
     """One writer and one reader, so that searching goes on while an update runs."""
 
     def __init__(
-        self, file: Path | None, reader: Connection, writer: Connection, parsing: Worker
+        self,
+        file: Path | None,
+        reader: IndexConnection,
+        writer: IndexConnection,
+        parsing: LineWorker,
     ) -> None:
         self._file = file
         self._reader, self._writer = reader, writer
-        self._held: Holdings | None = None
+        self._held: IndexContents | None = None
         # How many updates there were, and how many of them `_held` has for certain.
         self._updates = self._held_updates = 0
         self._scored: Scored | None = None
         self._spared = 0
         self._repair = Lock()
         self._merging = Lock()
-        self._merge: runs.Merge | None = None
+        self._merge: database.Merge | None = None
         self._digester = Digester(parsing)
 
     @classmethod
-    async def open(cls, folder: Path, *, parsing: Worker | None = None) -> Self:
+    async def open(cls, folder: Path, *, parsing: LineWorker | None = None) -> Self:
         """Open the index in a folder that exists; a file that cannot be read is built anew.
 
         Raises:
@@ -69,12 +203,12 @@ class SqliteIndex:
         return cls(file, *opened, parsing or SyntaxWorkers())
 
     @classmethod
-    def in_memory(cls, *, parsing: Worker | None = None) -> Self:
+    def in_memory(cls, *, parsing: LineWorker | None = None) -> Self:
         """An index that ends with the process."""
         connection = open_memory()
         return cls(None, connection, connection, parsing or SyntaxWorkers())
 
-    async def known(self) -> Known:
+    async def known(self) -> KnownSignatures:
         """Every file that was offered, also those that gave no text, as it was then."""
         held = self._held
         if held is not None and self._held_updates == self._updates:
@@ -87,7 +221,7 @@ class SqliteIndex:
     ) -> Mapping[RelPath, ContentHash]:
         """The hash of each of these files that has text and was read with this very signature."""
 
-        def find(_: sqlite3.Connection, held: Holdings) -> Mapping[RelPath, ContentHash]:
+        def find(_: sqlite3.Connection, held: IndexContents) -> Mapping[RelPath, ContentHash]:
             found = {}
             for path, signature in signatures.items():
                 number = held.files.number_of(path)
@@ -102,7 +236,7 @@ class SqliteIndex:
     async def unlearned(self) -> Collection[RelPath]:
         """The files whose words are not all in here, among those that were offered."""
 
-        def find(db: sqlite3.Connection, _: Holdings) -> Collection[RelPath]:
+        def find(db: sqlite3.Connection, _: IndexContents) -> Collection[RelPath]:
             rows = db.execute("SELECT path FROM file WHERE NOT is_whole")
             return frozenset(RelPath(path) for (path,) in rows)
 
@@ -136,8 +270,8 @@ class SqliteIndex:
             merge, self._merge = self._merge, None
             try:
                 with self._writer.transaction() as db:
-                    merge = merge or runs.begun(db)
-                    is_over = merge is None or runs.step(db, merge)
+                    merge = merge or database.begun(db)
+                    is_over = merge is None or database.step(db, merge)
                 self._merge = None if is_over else merge
             finally:
                 self._merging.release()
@@ -152,8 +286,8 @@ class SqliteIndex:
     async def definitions(self, name: str) -> Sequence[Definition]:
         """Where a name is defined: by its last part, and by the whole where it is qualified."""
 
-        def find(db: sqlite3.Connection, held: Holdings) -> Sequence[Definition]:
-            found = [d for _, d in asking.definitions_named(db, held, base_name(name))]
+        def find(db: sqlite3.Connection, held: IndexContents) -> Sequence[Definition]:
+            found = [d for _, d in search.definitions_named(db, held, base_name(name))]
             exact = [d for d in found if d.name == name or d.name.endswith(f".{name}")]
             return tuple(exact or found)
 
@@ -161,7 +295,7 @@ class SqliteIndex:
 
     async def references(self, name: str) -> Sequence[Place]:
         """The lines on which a name is used, its definitions aside."""
-        return await self._ask(lambda db, held: tuple(asking.uses_of(db, held, base_name(name))))
+        return await self._ask(lambda db, held: tuple(search.uses_of(db, held, base_name(name))))
 
     async def outline(self, path: RelPath) -> Sequence[Definition]:
         """The definitions in a file, in order."""
@@ -172,9 +306,9 @@ class SqliteIndex:
             if number in held.outlines:
                 return held.outlines[number]
 
-        def find(db: sqlite3.Connection, held: Holdings) -> Sequence[Definition]:
+        def find(db: sqlite3.Connection, held: IndexContents) -> Sequence[Definition]:
             number = held.files.number_of(path)
-            return () if number is None else asking.outline_of(db, held, number)
+            return () if number is None else search.outline_of(db, held, number)
 
         return await self._ask(find)
 
@@ -183,7 +317,7 @@ class SqliteIndex:
         await anyio.to_thread.run_sync(self._close)
 
     def _search(
-        self, db: sqlite3.Connection, held: Holdings, terms: Terms, limit: int
+        self, db: sqlite3.Connection, held: IndexContents, terms: Terms, limit: int
     ) -> Candidates:
         """Rank; a question to a model is searched for twice, with other limits."""
         scored = self._scored
@@ -203,7 +337,7 @@ class SqliteIndex:
 
         return await self._repairing(run)
 
-    def _spare_the_collector(self, held: Holdings) -> None:
+    def _spare_the_collector(self, held: IndexContents) -> None:
         """Keep what lives as long as this from being looked through again and again."""
         if held.files.count >= self._spared + _MANY:
             self._spared = held.files.count
@@ -224,7 +358,7 @@ class SqliteIndex:
 
         return await anyio.to_thread.run_sync(attempt)
 
-    def _start_anew(self, before: Connection, problem: Damaged | StoreUnavailable) -> None:
+    def _start_anew(self, before: IndexConnection, problem: Damaged | StoreUnavailable) -> None:
         """Replace a damaged file, unless somebody has done so since."""
         with self._repair:
             if self._writer is not before:
@@ -245,10 +379,18 @@ class SqliteIndex:
         self._held = self._scored = self._merge = None
 
 
-def _open_twice(file: Path) -> tuple[Connection, Connection]:
+def _open_twice(file: Path) -> tuple[IndexConnection, IndexConnection]:
     try:
         writer = open_file(file)
     except Damaged:
         remove(file)
         writer = open_file(file)
     return open_again(file), writer
+
+
+# The evidence index without a file, for tests, demos and workspaces that must leave no trace.
+
+
+def in_memory_index(parsing: LineWorker | None = None) -> SqliteIndex:
+    """An empty index in this process's memory: the same rules, the same tables, no file."""
+    return SqliteIndex.in_memory(parsing=parsing)

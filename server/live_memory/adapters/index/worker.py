@@ -11,14 +11,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import BinaryIO
 
-from live_memory.adapters.index.digest import taken_apart
-from live_memory.adapters.index.digesting import told
-from live_memory.adapters.index.syntax.parsing import TooLong, parsed
+from live_memory.adapters.index.digest import taken_apart, told
+from live_memory.adapters.index.grammars import TooLong, parsed
 from live_memory.core.evidence.outline import outline
 from live_memory.core.evidence.places import Definition
 from live_memory.core.values import RelPath
-
-__all__ = ["main"]
 
 _MEMORY_BYTES = 1024 * 1024 * 1024
 

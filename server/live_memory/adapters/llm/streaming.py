@@ -9,13 +9,12 @@ from typing import Protocol
 import anyio
 import httpx2
 
-from live_memory.adapters.llm import catalogue
-from live_memory.adapters.llm.endpoint import Credential, Lessons, Target
-from live_memory.adapters.llm.wire.complaints import Complaint, cleaned, error_of
-from live_memory.adapters.llm.wire.draft import Draft
-from live_memory.adapters.llm.wire.lessons import learn, refuses_tools
-from live_memory.adapters.llm.wire.transport import http_client
-from live_memory.adapters.llm.wire.verdict import Said, given_up, judged
+from live_memory.adapters.llm import prices
+from live_memory.adapters.llm.endpoint import Credential, EndpointQuirks, Target
+from live_memory.adapters.llm.quirks import ProviderError, cleaned, error_of, learn, refuses_tools
+from live_memory.adapters.llm.reply_assembly import ReplyDraft
+from live_memory.adapters.llm.reply_check import ModelWords, given_up, judged
+from live_memory.adapters.llm.transport import http_client
 from live_memory.core.companion.chat import Abilities, ModelReply, ModelRequest
 from live_memory.core.errors import (
     ModelLacksTools,
@@ -27,7 +26,7 @@ from live_memory.core.errors import (
 )
 from live_memory.ports import LanguageModel
 
-__all__ = ["Connection", "Dialect", "StreamingModel"]
+__all__ = ["Dialect", "StreamingModel"]
 
 # Each lesson leaves out or changes one thing, so this many are more than any endpoint can teach.
 _MOST_LESSONS = 8
@@ -48,7 +47,7 @@ class EventSink(Protocol):
         ...
 
 
-class Connection(Protocol):
+class ProviderConnection(Protocol):
     """A provider's SDK at one target, its own retries off."""
 
     def open(
@@ -72,24 +71,24 @@ class Dialect:
     `connect` imports the SDK, which takes a second, and is called in a worker thread.
     """
 
-    connect: Callable[[Target, httpx2.AsyncClient], Connection]
-    payload: Callable[[ModelRequest, Target, Lessons], dict[str, object]]
-    sink: Callable[[Draft], EventSink]
+    connect: Callable[[Target, httpx2.AsyncClient], ProviderConnection]
+    payload: Callable[[ModelRequest, Target, EndpointQuirks], dict[str, object]]
+    sink: Callable[[ReplyDraft], EventSink]
 
 
 class StreamingModel:
     """A `LanguageModel` at one endpoint; never retries what did not teach it anything."""
 
-    def __init__(self, dialect: Dialect, target: Target, lessons: Lessons) -> None:
+    def __init__(self, dialect: Dialect, target: Target, lessons: EndpointQuirks) -> None:
         self._dialect = dialect
         self._target = target
         self._lessons = lessons
-        self._connection: Connection | None = None
+        self._connection: ProviderConnection | None = None
 
     @property
     def abilities(self) -> Abilities:
         """What is known of the model, including what its endpoint taught us."""
-        known = self._target.context_tokens or catalogue.context_tokens(self._target.model)
+        known = self._target.context_tokens or prices.context_tokens(self._target.model)
         return Abilities(
             model=self._target.model,
             context_tokens=min(known, self._lessons.context_tokens or known),
@@ -119,11 +118,11 @@ class StreamingModel:
         connection = await self._connected()
         for _ in range(_MOST_LESSONS):
             payload = self._dialect.payload(request, self._target, self._lessons)
-            draft, reply = Draft.within(request.max_output_tokens), None
+            draft, reply = ReplyDraft.within(request.max_output_tokens), None
             try:
                 await self._listen(connection, payload, draft, heard or _unheard)
                 reply = self._reply(judged(draft, request, self._lessons), draft)
-            except Complaint as complaint:
+            except ProviderError as complaint:
                 self._take_to_heart(complaint, payload)
             else:
                 return reply
@@ -138,7 +137,7 @@ class StreamingModel:
         if connection is not None:
             await connection.close()
 
-    async def _connected(self) -> Connection:
+    async def _connected(self) -> ProviderConnection:
         if self._connection is None:
             made = await anyio.to_thread.run_sync(self._connect, abandon_on_cancel=True)
             # Another question may have connected meanwhile; an unused client holds nothing.
@@ -146,15 +145,15 @@ class StreamingModel:
                 self._connection = made
         return self._connection
 
-    def _connect(self) -> Connection:
+    def _connect(self) -> ProviderConnection:
         import_module("genai_prices")
         return self._dialect.connect(self._target, http_client(self._target))
 
     async def _listen(
         self,
-        connection: Connection,
+        connection: ProviderConnection,
         payload: dict[str, object],
-        draft: Draft,
+        draft: ReplyDraft,
         heard: Callable[[str], None],
     ) -> None:
         try:
@@ -162,13 +161,13 @@ class StreamingModel:
                 await self._read(events, draft, heard)
         except httpx2.RequestError as problem:
             self._broke(draft, ModelUnreachable(f"The connection failed: {_words(problem)}"))
-        except Complaint as complaint:
+        except ProviderError as complaint:
             error = error_of(complaint, secrets=self._secrets)
             if not draft.spoken.text or not isinstance(error, ModelOverloaded | ModelUnreachable):
                 raise
 
     async def _read(
-        self, events: AsyncIterator[object], draft: Draft, heard: Callable[[str], None]
+        self, events: AsyncIterator[object], draft: ReplyDraft, heard: Callable[[str], None]
     ) -> None:
         sink, event = self._dialect.sink(draft), None
         async for event in events:
@@ -186,13 +185,13 @@ class StreamingModel:
         if event is not None and not draft.is_begun:
             raise httpx2.DecodingError("the JSON that came is no reply; check 'base_url'")
 
-    def _broke(self, draft: Draft, error: ModelUnavailable) -> None:
+    def _broke(self, draft: ReplyDraft, error: ModelUnavailable) -> None:
         """A reply that broke off keeps its text, and is `CUT` because nothing ended it."""
         if not draft.spoken.text:
             raise error
         draft.stop = None
 
-    def _take_to_heart(self, complaint: Complaint, payload: dict[str, object]) -> None:
+    def _take_to_heart(self, complaint: ProviderError, payload: dict[str, object]) -> None:
         error = error_of(complaint, secrets=self._secrets)
         if isinstance(error, PromptTooLong):
             if error.limit_tokens:
@@ -204,16 +203,16 @@ class StreamingModel:
         if not learn(complaint, payload, self._lessons):
             raise error
 
-    def _reply(self, said: Said, draft: Draft) -> ModelReply:
+    def _reply(self, said: ModelWords, draft: ReplyDraft) -> ModelReply:
         model = cleaned(draft.model)[:_LONGEST_NAME] or self._target.model
         return ModelReply(said.turn, said.stop, said.usage, model, self._cost(said))
 
-    def _cost(self, said: Said) -> float | None:
+    def _cost(self, said: ModelWords) -> float | None:
         if self._target.is_subscription:
             return None
         if self._target.prices is not None:
             return self._target.prices.cost_usd(said.usage)
-        return catalogue.cost_usd(said.usage, self._target.model, base_url=self._target.base_url)
+        return prices.cost_usd(said.usage, self._target.model, base_url=self._target.base_url)
 
     @property
     def _secrets(self) -> tuple[str, ...]:

@@ -6,20 +6,130 @@ nothing of the clause, or do not exist, and its most telling piece stands at exa
 that file. `unsupported`: neither. The definition in which the cited lines lie counts as shown.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from itertools import chain
 
-from live_memory.core.asking.answer import Citation, CitationStatus, Grounding
-from live_memory.core.checking.claims import Clause, Piece, Sentence, sentences_of
-from live_memory.core.checking.holding import Said, holds, only_place
-from live_memory.core.checking.resolving import Resolver, endings_of
-from live_memory.core.checking.shown import Lines, SourceFile
-from live_memory.core.checking.stating import is_text, missing_pieces
-from live_memory.core.checking.written import WrittenPlace
+from live_memory.core.answer import Citation, CitationStatus, Grounding
+from live_memory.core.checking.claim_check import (
+    LineRange,
+    SourceFile,
+    Statement,
+    holds,
+    is_text,
+    missing_pieces,
+    only_place,
+)
+from live_memory.core.checking.claims import (
+    ClaimPiece,
+    Clause,
+    Endings,
+    Sentence,
+    WrittenPlace,
+    mentions_in,
+    places_in,
+    sentences_of,
+)
+from live_memory.core.errors import OutsideWorkspace
 from live_memory.core.values import RelPath
 
-__all__ = ["CheckedText", "check"]
+__all__ = ["CheckedText", "check", "named_paths"]
+
+# Which file a written name means: as it is written, else one that was cited or opened.
+
+
+# So many files named last may be meant by a place that names none.
+_MOST_MEANT = 3
+
+
+def named_paths(
+    text: str, *, opened: Collection[RelPath], listed: Collection[RelPath]
+) -> tuple[RelPath, ...]:
+    """Every file that a text may cite, once, in order: those to open before it is checked.
+
+    A name that is not `listed` as it is written means the `opened` files that end so, else the
+    only listed one that does.
+    """
+    places = places_in(text, endings_of(chain(opened, listed)))
+    names = [place.name for place in places if place.name is not None]
+    names += [mention.name for mention in mentions_in(text) if "/" in mention.name]
+    found: dict[RelPath, None] = {}
+    for name in dict.fromkeys(names):
+        path = _parsed(name)
+        if path is None:
+            continue
+        near = [path, *_ending_in(name, opened)]
+        if near == [path] and path not in listed:
+            ending = _ending_in(name, listed)
+            near += ending if len(ending) == 1 else []
+        found.update(dict.fromkeys(near))
+    return tuple(found)
+
+
+def endings_of(paths: Iterable[RelPath]) -> Endings:
+    """What the names of these files end in, without the full stop; found out when it is needed."""
+    return cache(lambda: frozenset(path.suffix[1:] for path in paths))
+
+
+class Resolver:
+    """Looks up names within one text, of which `files` could be opened.
+
+    A name of several opened files means the one that was named last.
+    """
+
+    def __init__(self, text: str, files: Collection[RelPath]) -> None:
+        self._files = files
+        # The files named before an offset, the last first: one more each time that order changes.
+        self._offsets: list[int] = []
+        self._orders: list[tuple[RelPath, ...]] = []
+        mentions = [(m.offset, m.name) for m in mentions_in(text)]
+        places = places_in(text, endings_of(files))
+        mentions += [(p.offset, p.name) for p in places if p.name is not None]
+        self._spelled_out = {name.removeprefix("./") for _, name in mentions}
+        for offset, name in sorted(mentions):
+            for path in self._of(name, offset)[:1]:
+                before = self._orders[-1] if self._orders else ()
+                if path in files and before[:1] != (path,):
+                    self._offsets.append(offset)
+                    self._orders.append((path, *(p for p in before if p != path)))
+
+    def is_spelled_out(self, path: RelPath) -> bool:
+        """Whether the text names this file in full, so that short forms of it can be followed."""
+        return path.text in self._spelled_out
+
+    def paths_of(self, place: WrittenPlace) -> Sequence[RelPath]:
+        """The files that a place may mean, the likeliest first; only the first may be missing."""
+        if place.name is None:
+            return self._before(place.offset)[:_MOST_MEANT]
+        return self._of(place.name, place.offset)
+
+    def _of(self, name: str, offset: int) -> Sequence[RelPath]:
+        path = _parsed(name)
+        if path is None:
+            return ()
+        near = [p for p in self._before(offset) if p.text.endswith(f"/{name}")]
+        found = dict.fromkeys([*near, *_ending_in(name, self._files)])
+        return (path, *found) if path in self._files or not found else tuple(found)
+
+    def _before(self, offset: int) -> tuple[RelPath, ...]:
+        """Files named before, the last first."""
+        at = bisect_left(self._offsets, offset)
+        return self._orders[at - 1] if at else ()
+
+
+def _parsed(name: str) -> RelPath | None:
+    try:
+        return RelPath.parse(name)
+    except OutsideWorkspace:
+        return None
+
+
+def _ending_in(name: str, paths: Iterable[RelPath]) -> Sequence[RelPath]:
+    ending = f"/{name.removeprefix('./')}"
+    return [path for path in paths if path.text.endswith(ending)]
+
 
 # So many of what is not at a place are named beside it.
 _MOST_NAMED = 8
@@ -38,7 +148,7 @@ class CheckedText:
 class _Judged:
     place: WrittenPlace
     citation: Citation
-    missing: Sequence[Piece]
+    missing: Sequence[ClaimPiece]
 
 
 def check(text: str, files: Mapping[RelPath, SourceFile]) -> CheckedText:
@@ -58,14 +168,14 @@ class _Text:
     def __init__(self, text: str, files: Mapping[RelPath, SourceFile]) -> None:
         self._files = files
         self.resolver = Resolver(text, files.keys())
-        self._said = Said.by(text)
+        self._said = Statement.by(text)
 
     def judged(self, sentence: Sentence) -> Iterator[_Judged]:
         """The verdict on each place of a sentence."""
-        whole = Said.of(sentence)
+        whole = Statement.of(sentence)
         claims = []
         for clause in sentence.clauses:
-            near = [Said.of(sentence, span) for span in (clause.before, clause.after)]
+            near = [Statement.of(sentence, span) for span in (clause.before, clause.after)]
             said = (*near, whole, self._said)
             claims += [self._claim(clause, place, said) for place in clause.places]
         meant = (lines for claim in claims for lines in claim.meant)
@@ -77,26 +187,26 @@ class _Text:
             if citation is not None:
                 yield _Judged(claim.place, citation, missing)
 
-    def _claim(self, clause: Clause, place: WrittenPlace, said: Sequence[Said]) -> "_Claim":
+    def _claim(self, clause: Clause, place: WrittenPlace, said: Sequence[Statement]) -> "_Claim":
         paths = self.resolver.paths_of(place)
         meant = [
-            Lines(self._files[path], place.start, place.end)
+            LineRange(self._files[path], place.start, place.end)
             for path in paths
             if path in self._files
         ]
         return _Claim(place, clause, said, paths, meant)
 
-    def _missing(self, sentence: Sentence, shown: Sequence[Lines]) -> Sequence[Piece]:
+    def _missing(self, sentence: Sentence, shown: Sequence[LineRange]) -> Sequence[ClaimPiece]:
         """What stands at no place; what is added behind the last one may stand in any file.
 
         A message that is added there is no claim of any place.
         """
         last = sentence.clauses[-1]
-        is_added = bool(Said.of(sentence, last.before).tokens)
+        is_added = bool(Statement.of(sentence, last.before).tokens)
         end = last.after[0] if is_added else len(sentence.text)
         own = [p for p in sentence.pieces if p.offset < end]
         added = [p for p in sentence.pieces[len(own) :] if not is_text(p.text)]
-        whole = [Lines(f, 1, len(f.lines)) for f in self._files.values()] if added else []
+        whole = [LineRange(f, 1, len(f.lines)) for f in self._files.values()] if added else []
         return [*missing_pieces(own, shown), *missing_pieces(added, whole)]
 
 
@@ -106,17 +216,17 @@ class _Claim:
 
     place: WrittenPlace
     clause: Clause
-    said: Sequence[Said]
+    said: Sequence[Statement]
     paths: Sequence[RelPath]
-    meant: Sequence[Lines]
+    meant: Sequence[LineRange]
 
     @cached_property
-    def held(self) -> Lines | None:
+    def held(self) -> LineRange | None:
         """The lines that hold what is said of them."""
         return next((m for m in self.meant if m.is_there and holds(m, self.said)), None)
 
     def verdict(
-        self, others: Sequence["_Claim"], found: Lines | None, *, is_whole: bool
+        self, others: Sequence["_Claim"], found: LineRange | None, *, is_whole: bool
     ) -> Citation | None:
         """What is written of the place; nothing of what is no place."""
         held = (self.held or self._beside(others)) if is_whole else None
@@ -130,7 +240,7 @@ class _Claim:
         place, status = self.place, CitationStatus.UNSUPPORTED
         return Citation(paths[0], place.start, place.end, status) if paths else None
 
-    def _beside(self, others: Sequence["_Claim"]) -> Lines | None:
+    def _beside(self, others: Sequence["_Claim"]) -> LineRange | None:
         """Lines within those that hold what is said, or further ones of their definition."""
         if not self.said[0].pieces:  # "especially line 12"
             wide = [o.held for o in others if o.held is not None]
@@ -142,7 +252,9 @@ class _Claim:
         near = [o.held for o in others if o.clause is self.clause and o.held is not None]
         return next((m for m in self.meant if any(m.is_beside(n) for n in near)), None)
 
-    def elsewhere(self, pieces: Sequence[Piece], shown: Sequence[Lines]) -> Lines | None:
+    def elsewhere(
+        self, pieces: Sequence[ClaimPiece], shown: Sequence[LineRange]
+    ) -> LineRange | None:
         """Where the most telling piece of the clause stands, if the lines hold nothing of it."""
         if self.held is not None or not self.place.is_certain or not self.meant:
             return None
@@ -154,15 +266,15 @@ class _Claim:
             found = only_place(clause.pieces, lines.file)
         return found if found and not missing_pieces(pieces, (*shown, found)) else None
 
-    def _in_file(self, lines: Lines) -> Lines | None:
+    def _in_file(self, lines: LineRange) -> LineRange | None:
         """The lines without those beyond the end of the file, if they hold what is said."""
         last = len(lines.file.lines)
-        inside = Lines(lines.file, lines.start, min(lines.end, last))
+        inside = LineRange(lines.file, lines.start, min(lines.end, last))
         is_cut = lines.start <= last < lines.end
         return inside if is_cut and inside.is_there and holds(inside, self.said) else None
 
 
-def _cited(lines: Lines, status: CitationStatus) -> Citation:
+def _cited(lines: LineRange, status: CitationStatus) -> Citation:
     return Citation(lines.file.path, lines.start, lines.end, status)
 
 

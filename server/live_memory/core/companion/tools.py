@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from live_memory.core.companion.chat import ToolCall, ToolSpec
-from live_memory.core.reading.text import clean
+from live_memory.core.reading.observation import clean
 
 __all__ = ["SPECS", "BadCall", "ToolRequest", "parse"]
 

@@ -6,14 +6,7 @@ from functools import lru_cache
 
 from live_memory.core.evidence.places import Definition
 
-__all__ = [
-    "directive",
-    "doc_of",
-    "first_sentence",
-    "silent_lines",
-    "spoken_lines",
-    "told_lines",
-]
+__all__ = ["directive", "doc_of", "first_sentence", "silent_lines", "spoken_lines", "told_lines"]
 
 _QUOTES = re.compile(r"^\s*[rRbBuUfF]?(\"\"\"|''')")
 _QUOTE_END = {quote: re.compile(quote) for quote in ('"""', "'''")}

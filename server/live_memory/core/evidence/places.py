@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 
-from live_memory.core.evidence.asks import Asks
+from live_memory.core.evidence.words import Asks
 from live_memory.core.values import ContentHash, RelPath
 
 __all__ = [
@@ -13,9 +13,9 @@ __all__ = [
     "Definition",
     "DefinitionKind",
     "Evidence",
-    "OpenedFile",
     "Place",
     "RankedFile",
+    "RankedFileText",
     "RankedUnit",
     "Terms",
 ]
@@ -53,7 +53,7 @@ class Definition:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenedFile:
+class RankedFileText:
     """A file as it was read for this question, with the definitions that are really in it.
 
     Of a file that `is_clipped` only the head was read.
@@ -116,7 +116,7 @@ class Evidence:
     """What was found for a question, and the files that were opened for it, as they are now."""
 
     candidates: Candidates
-    files: Mapping[RelPath, OpenedFile]
+    files: Mapping[RelPath, RankedFileText]
 
     @property
     def units(self) -> list[RankedUnit]:
@@ -124,7 +124,7 @@ class Evidence:
         return [unit for unit in self.candidates.units if unit.place.path in self.files]
 
     @property
-    def best(self) -> list[OpenedFile]:
+    def best(self) -> list[RankedFileText]:
         """The ranked files that are open, best first."""
         found = (self.files.get(file.path) for file in self.candidates.files)
         return [file for file in found if file is not None]

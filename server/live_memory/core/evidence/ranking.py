@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import compress
 
-from live_memory.core.evidence.asks import Asks, Kind
-from live_memory.core.evidence.natures import (
+from live_memory.core.evidence.file_kinds import (
     COPIES,
     Nature,
     is_aside,
@@ -17,17 +16,16 @@ from live_memory.core.evidence.natures import (
     is_test,
     nature_of,
 )
+from live_memory.core.evidence.outline import is_code
 from live_memory.core.evidence.places import Terms
-from live_memory.core.evidence.shapes import is_code
-from live_memory.core.evidence.traits import Traits
-from live_memory.core.evidence.units import PARTS
-from live_memory.core.evidence.words import tokens
+from live_memory.core.evidence.units import PARTS, Traits
+from live_memory.core.evidence.words import Asks, Kind, tokens
 from live_memory.core.values import RelPath
 
 __all__ = [
     "NAME_SHARE",
     "Collection",
-    "Leaning",
+    "FileKindWeights",
     "Posting",
     "by_rank",
     "covering",
@@ -123,7 +121,7 @@ class Collection:
 
 
 @dataclass(frozen=True, slots=True)
-class Leaning:
+class FileKindWeights:
     """What of a question speaks for one kind of file over another."""
 
     words: frozenset[str]
@@ -148,10 +146,10 @@ def worth(collection: Collection, posting: Posting) -> float:
     return posting.weight * math.log(1 + max(0.0, collection.live - having + 0.5) / (having + 0.5))
 
 
-def leaning_of(terms: Terms) -> Leaning:
+def leaning_of(terms: Terms) -> FileKindWeights:
     """What a question leans towards."""
     paths = frozenset(name for name in terms.names if "/" in name or "." in name)
-    return Leaning(frozenset(dict(terms.weights)), terms.asks, paths, terms.edited)
+    return FileKindWeights(frozenset(dict(terms.weights)), terms.asks, paths, terms.edited)
 
 
 def file_scores(values: Sequence[float], owners: Sequence[int], *, count: int) -> list[float]:
@@ -204,7 +202,7 @@ def place_factor(
     return value
 
 
-def pointing(path: RelPath, leaning: Leaning) -> float:
+def pointing(path: RelPath, leaning: FileKindWeights) -> float:
     """How far it speaks for a file that a question names it, or that it was edited lately."""
     value = _NAMED_FACTOR if leaning.paths and _is_named(path, leaning) else 1.0
     return value * _EDITED_FACTOR if leaning.edited and path in leaning.edited else value
@@ -236,7 +234,7 @@ def _prior(path: RelPath, nature: Nature, asks: Asks) -> float:
     return _PROSE_OF_REASONS if is_why and nature is Nature.PROSE else _PRIORS[nature]
 
 
-def factor(path: RelPath, leaning: Leaning) -> float:
+def factor(path: RelPath, leaning: FileKindWeights) -> float:
     """How far what a file is, its name, and what was done to it, speak for or against it."""
     of_a_test, of_a_kind, own = _nature(path)
     value = of_a_kind if leaning.asks.is_on_tests else of_a_test * of_a_kind
@@ -245,7 +243,7 @@ def factor(path: RelPath, leaning: Leaning) -> float:
     return value * pointing(path, leaning) * _name_factor(own, leaning)
 
 
-def factors(path: RelPath, leaning: Leaning) -> Mapping[str, float]:
+def factors(path: RelPath, leaning: FileKindWeights) -> Mapping[str, float]:
     """What `factor` is the product of, by name; what changes nothing is left out."""
     of_a_test, of_a_kind, own = _nature(path)
     found = {
@@ -259,17 +257,17 @@ def factors(path: RelPath, leaning: Leaning) -> Mapping[str, float]:
     return {name: value for name, value in found.items() if value != 1}
 
 
-def _is_copy(path: RelPath, leaning: Leaning) -> bool:
+def _is_copy(path: RelPath, leaning: FileKindWeights) -> bool:
     """Whether a file shows what others are, and is not asked for."""
     nature = nature_of(path)
     return nature in COPIES and not (nature is Nature.EXAMPLE and leaning.asks.is_on_examples)
 
 
-def _is_named(path: RelPath, leaning: Leaning) -> bool:
+def _is_named(path: RelPath, leaning: FileKindWeights) -> bool:
     return any(f"/{path}".endswith(f"/{named.lstrip('./')}") for named in leaning.paths)
 
 
-def _name_factor(own: Sequence[str], leaning: Leaning) -> float:
+def _name_factor(own: Sequence[str], leaning: FileKindWeights) -> float:
     return 1 + _BASENAME_BONUS * len(leaning.words.intersection(own)) / max(1, len(own))
 
 
@@ -287,7 +285,7 @@ def least_factor() -> float:
     return _TEST_FACTOR * _PROSE_FACTOR * _COPY_FACTOR
 
 
-def most_factor(leaning: Leaning) -> float:
+def most_factor(leaning: FileKindWeights) -> float:
     """What no factor for this leaning is above."""
     of_paths = _NAMED_FACTOR if leaning.paths else 1.0
     return of_paths * (_EDITED_FACTOR if leaning.edited else 1.0) * (1 + _BASENAME_BONUS)

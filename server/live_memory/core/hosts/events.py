@@ -3,12 +3,13 @@
 Paths are absolute, with `/` between parts, as the host wrote them; none was looked up on disk.
 """
 
+import posixpath
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
 __all__ = [
     "CommandRan",
-    "Cut",
     "Cuts",
     "Ending",
     "FileEdited",
@@ -17,14 +18,18 @@ __all__ = [
     "FileWritten",
     "HostEvent",
     "HostReport",
+    "LineSlice",
     "SessionBegan",
     "SessionEnded",
+    "as_absolute",
+    "inside",
+    "joined",
     "lines_shown",
 ]
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class LineSlice:
     """Some lines of a text, as a Python slice takes them: from 0, and from the end if negative."""
 
     start: int | None = None
@@ -32,7 +37,7 @@ class Cut:
 
 
 # Cuts after each other, as in `head -40 f | tail -5`; none is the whole text.
-Cuts = tuple[Cut, ...]
+Cuts = tuple[LineSlice, ...]
 
 
 def lines_shown(cuts: Cuts, total: int) -> range:
@@ -121,3 +126,47 @@ class HostReport:
     events: tuple[HostEvent, ...] = ()
     records: str | None = None
     is_understood: bool = True
+
+
+# Paths as hosts write them, on any system: pure text, nothing is looked up.
+
+
+_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
+_SHARE = re.compile(r"\\\\[^\\/]+[\\/]")
+
+
+def as_absolute(path: str) -> str | None:
+    """An absolute path with `/` between parts and no `.` or `..`; nothing for any other text.
+
+    A Windows path keeps its drive, in upper case: `c:\\a\\b` is `C:/a/b`.
+    """
+    if "\0" in path or any("\ud800" <= char <= "\udfff" for char in path):
+        return None
+    if _DRIVE.match(path):
+        return path[0].upper() + ":" + posixpath.normpath(path[2:].replace("\\", "/"))
+    if _SHARE.match(path):
+        return "/" + posixpath.normpath("/" + path[2:].replace("\\", "/"))
+    if not path.startswith("/"):
+        return None
+    return "/" + posixpath.normpath(path).lstrip("/")
+
+
+def joined(folder: str | None, path: str) -> str | None:
+    """The absolute path that `path` means in `folder`."""
+    whole = as_absolute(path)
+    if whole is not None or folder is None:
+        return whole
+    return as_absolute(f"{folder}/{path}")
+
+
+def inside(root: str, path: str) -> str | None:
+    """The name of an absolute path below `root`; nothing outside, or for the root itself.
+
+    Windows does not tell upper from lower case.
+    """
+    start = root.rstrip("/") + "/"
+    if _DRIVE.match(path):
+        is_below = path.casefold().startswith(start.casefold())
+    else:
+        is_below = path.startswith(start)
+    return path[len(start) :] or None if is_below else None

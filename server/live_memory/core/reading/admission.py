@@ -3,19 +3,21 @@
 import re
 from itertools import takewhile
 
-from live_memory.core.reading.names import refusal_of_name
-from live_memory.core.reading.notebooks import cells_of
 from live_memory.core.reading.observation import (
     LONGEST_LINE,
     FileRead,
     Observation,
     Skipped,
     SkipReason,
+    cells_of,
+    decode,
+    decode_head,
+    lines_of,
+    refusal_of_name,
 )
 from live_memory.core.reading.redaction import DEFAULT, Redactor
-from live_memory.core.reading.text import decode, decode_head, lines_of
 
-__all__ = ["observe", "refusal_of_name"]
+__all__ = ["observe"]
 
 # Generators announce themselves in comments above the first code; below it, a template of a
 # generator may say the same.

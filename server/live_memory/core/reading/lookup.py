@@ -15,6 +15,7 @@ __all__ = [
     "History",
     "HistoryQuery",
     "Listing",
+    "ListingWay",
     "LogQuery",
     "Match",
     "Matches",
@@ -22,7 +23,6 @@ __all__ = [
     "Omission",
     "Omitted",
     "TextPattern",
-    "Way",
 ]
 
 # Larger files are generated: the largest hand-written source in the repositories we measure is
@@ -30,7 +30,7 @@ __all__ = [
 LARGEST_SEARCHED = 4 * 1024 * 1024
 
 
-class Way(StrEnum):
+class ListingWay(StrEnum):
     """How a listing was made; the rules are the same."""
 
     GIT = "git"
@@ -47,7 +47,7 @@ class Listing:
 
     files: tuple[ListedFile, ...]
     is_cut: bool = False
-    way: Way = Way.GIT
+    way: ListingWay = ListingWay.GIT
     problem: str | None = None
     is_unsure: bool = False
 

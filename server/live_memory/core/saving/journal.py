@@ -1,7 +1,7 @@
 """The records of a journal, how they are written down, and how they bring a snapshot up to date.
 
 A line is one JSON object with the length and the checksum of the record in it. What follows the
-last record is empty lines: room that is written ahead (`adapters/snapshots/journal_file`).
+last record is empty lines: room that is written ahead (`adapters/store/journal_file`).
 """
 
 import json
@@ -13,22 +13,19 @@ from functools import lru_cache
 from typing import assert_never
 
 from live_memory.core.errors import SnapshotUnreadable
-from live_memory.core.hosts.notices import AnythingChanged, Notice, Subject
-from live_memory.core.hosts.shell import Search
-from live_memory.core.memory.events import MemoryEvent
-from live_memory.core.memory.window import apply
+from live_memory.core.hosts.notices import AnythingChanged, FileInterest, Interest, Search
+from live_memory.core.memory.window import MemoryEvent, apply
 from live_memory.core.reading.redaction import Redactor
-from live_memory.core.saving.forms import Form, form_of, get, read, written
-from live_memory.core.saving.migrations import VERSION, version_of
-from live_memory.core.saving.snapshot import Memory
+from live_memory.core.saving.codec import Form, form_of, get, read, written
+from live_memory.core.saving.snapshot import VERSION, Memory, version_of
 
 __all__ = [
-    "Begun",
     "Broken",
-    "Happened",
-    "Heard",
+    "EventApplied",
+    "HostNotice",
+    "JournalHeader",
+    "JournalRecord",
     "Record",
-    "Told",
     "begun_in",
     "holds_secret",
     "line_of",
@@ -41,7 +38,7 @@ _LINE = re.compile(rb'\{"crc":"([0-9a-f]{8})","size":([0-9]{1,9}),"record":(.*)\
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class JournalHeader:
     """The first record of a journal: it has what came after the snapshots of lower generations."""
 
     generation: int
@@ -49,7 +46,7 @@ class Begun:
 
 
 @dataclass(frozen=True, slots=True)
-class Happened:
+class EventApplied:
     """An event that brought the window to this revision."""
 
     revision: int
@@ -57,15 +54,19 @@ class Happened:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class HostNotice:
     """What a host told, to be looked at."""
 
-    subjects: tuple[Subject, ...]
+    subjects: tuple[Interest, ...]
 
 
-Told = Happened | Heard
-Record = Begun | Told
-_KINDS: Mapping[type[Record], str] = {Begun: "begun", Happened: "happened", Heard: "heard"}
+JournalRecord = EventApplied | HostNotice
+Record = JournalHeader | JournalRecord
+_KINDS: Mapping[type[Record], str] = {
+    JournalHeader: "begun",
+    EventApplied: "happened",
+    HostNotice: "heard",
+}
 _RECORDS = {name: kind for kind, name in _KINDS.items()}
 
 
@@ -77,10 +78,10 @@ class Broken(SnapshotUnreadable):
         self.so_far = so_far
 
 
-def holds_secret(subject: Subject, redactor: Redactor) -> bool:
+def holds_secret(subject: Interest, redactor: Redactor) -> bool:
     """Whether a name or an expression in it is a secret, which must not be written down."""
     match subject:
-        case Notice():
+        case FileInterest():
             words = [subject.path]
         case Search():
             words = [subject.path, subject.grep.regex, subject.grep.glob or ""]
@@ -101,7 +102,7 @@ def line_of(record: Record) -> bytes:
     """A record as a line of the journal."""
     # ASCII only: a name on disk may hold what UTF-8 cannot say.
     form = {"kind": _KINDS[type(record)], **written(record)}
-    if isinstance(record, Begun):
+    if isinstance(record, JournalHeader):
         form["version"] = VERSION
     data = _COMPACT(form).encode("ascii")
     return b'{"crc":"%08x","size":%d,"record":%b}\n' % (zlib.crc32(data), len(data), data)
@@ -122,7 +123,7 @@ def records_in(data: bytes) -> Iterator[Record]:
         raise SnapshotUnreadable("the last record is torn")
 
 
-def begun_in(data: bytes) -> Begun:
+def begun_in(data: bytes) -> JournalHeader:
     """How a journal begins.
 
     Raises:
@@ -130,7 +131,7 @@ def begun_in(data: bytes) -> Begun:
         SnapshotUnreadable: it does not begin as a journal.
     """
     first = next(records_in(data), None)
-    if not isinstance(first, Begun):
+    if not isinstance(first, JournalHeader):
         raise SnapshotUnreadable("it does not begin as a journal")
     return first
 
@@ -154,11 +155,11 @@ def replayed(memory: Memory, records: Iterable[Record]) -> Memory:
 
 def _with(memory: Memory, record: Record) -> Memory:
     match record:
-        case Begun():
+        case JournalHeader():
             return memory
-        case Heard(subjects):
+        case HostNotice(subjects):
             return replace(memory, heard=(*memory.heard, *subjects))
-        case Happened(revision, happened):
+        case EventApplied(revision, happened):
             if revision <= memory.window.revision:
                 return memory
             if revision > memory.window.revision + 1:

@@ -4,14 +4,16 @@ Reading is strict: a snapshot with a wrong value is refused as a whole, so that 
 never taken for all of it.
 """
 
+import hashlib
+import json
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from live_memory.core.errors import SnapshotUnreadable
-from live_memory.core.hosts.notices import Subject
+from live_memory.core.errors import SnapshotTooNew, SnapshotUnreadable
+from live_memory.core.hosts.notices import Interest
 from live_memory.core.memory.window import Window
-from live_memory.core.saving.forms import form_of, get, read, written
-from live_memory.core.saving.migrations import VERSION, migrated
+from live_memory.core.saving.codec import Form, form_of, get, read, written
 
 __all__ = [
     "VERSION",
@@ -21,8 +23,75 @@ __all__ = [
     "Snapshot",
     "from_form",
     "root_of",
+    "sealed",
     "to_form",
+    "unsealed",
+    "version_of",
 ]
+
+# The saved forms of earlier versions, each brought to the next by one pure step.
+
+
+VERSION = 2
+
+Record = dict[str, object]
+
+
+def version_of(form: Form) -> int:
+    """The version that wrote it.
+
+    Raises:
+        SnapshotTooNew: a newer one than this server reads.
+        SnapshotUnreadable: there never was such a version.
+    """
+    version = get(form, "version", int)
+    if version > VERSION:
+        raise SnapshotTooNew(
+            f"the snapshot has version {version}, this server reads up to {VERSION}: "
+            "upgrade, or move the file away"
+        )
+    if version < 1:
+        raise SnapshotUnreadable(f"the snapshot has version {version}, which never existed")
+    return version
+
+
+def migrated(form: Form) -> Form:
+    """The form as this version writes it.
+
+    Raises:
+        SnapshotTooNew: a newer version wrote it.
+        SnapshotUnreadable: there never was such a version.
+    """
+    record: Record = {**form}
+    for version in range(version_of(form), VERSION):
+        record = {**_STEPS[version](record), "version": version + 1}
+    return record
+
+
+def _from_1(form: Record) -> Record:
+    """Facts had no kind, nothing was archived, and there was no journal."""
+    window = form_of(form.get("window"))
+    new: Record = {"forgotten": [], "rejected": 0, "front": [], "archive": [], "settled": {}}
+    changed: Record = {
+        "facts": [_fact_1(form_of(one)) for one in get(window, "facts", list)],
+        "entries": [_entry_1(form_of(one)) for one in get(window, "entries", list)],
+    }
+    return {"generation": 0, "heard": [], **form, "window": {**new, **window, **changed}}
+
+
+def _fact_1(form: Form) -> Form:
+    unknown = {"kind": "behaviour", "origin": "summary", "at": 0.0, "since": None, "questions": []}
+    return {**unknown, **form}
+
+
+def _entry_1(form: Form) -> Form:
+    if form.get("kind") != "answered":
+        return form
+    return {**form, "answer": {"recipe": "", **form_of(form.get("answer"))}}
+
+
+_STEPS: Mapping[int, Callable[[Record], Record]] = {1: _from_1}
+
 
 _ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
@@ -54,7 +123,7 @@ class Memory:
     """
 
     window: Window = field(default_factory=Window)
-    heard: tuple[Subject, ...] = ()
+    heard: tuple[Interest, ...] = ()
     beginning: Beginning | None = None
 
 
@@ -115,3 +184,62 @@ def root_of(form: object) -> str:
         SnapshotUnreadable: it has none.
     """
     return get(form_of(form), "root", str)
+
+
+# A snapshot as the bytes of its file: a JSON object that begins with the checksum of the rest.
+
+
+# Version 1 had no checksum.
+_FIRST_SEALED = 2
+_SEAL = re.compile(rb'\{"checksum":"([0-9a-f]{64})",')
+_VERSION = re.compile(rb'"version":[0-9]+,')
+_COMPACT = json.JSONEncoder(separators=(",", ":")).encode
+
+
+def sealed(form: Mapping[str, object]) -> bytes:
+    """The form as bytes that tell when one of them is lost."""
+    # ASCII only: a name on disk may hold what UTF-8 cannot say.
+    body = _encoded(form).encode("ascii")[1:]
+    return b'{"checksum":"%b",%b' % (_checksum(body), body)
+
+
+def unsealed(data: bytes) -> Form:
+    """The form that these bytes hold, of this version or an earlier one.
+
+    Raises:
+        SnapshotTooNew: a newer version wrote it.
+        SnapshotUnreadable: it is torn, damaged, or something else.
+    """
+    seal = _SEAL.match(data)
+    body = data[seal.end() :] if seal else b""
+    is_whole = seal is not None and seal[1] == _checksum(body)
+    try:
+        form = form_of(json.loads(data))
+        version = version_of(form)
+    except (ValueError, RecursionError) as problem:
+        raise SnapshotUnreadable("it is torn or no JSON") from problem
+    except SnapshotTooNew:
+        # One flipped bit makes our own version another: then all but the version is as sealed.
+        ours = _VERSION.sub(b'"version":%d,' % VERSION, body, count=1)
+        if seal is not None and not is_whole and seal[1] == _checksum(ours):
+            raise SnapshotUnreadable("its version is damaged") from None
+        raise
+    if version >= _FIRST_SEALED and not is_whole:
+        raise SnapshotUnreadable("it has a wrong checksum")
+    return form
+
+
+def _encoded(value: object) -> str:
+    """JSON in short calls: one for all of a large memory would hold every other thread up."""
+    match value:
+        case dict():
+            fields = (f"{_COMPACT(name)}:{_encoded(one)}" for name, one in value.items())
+            return f"{{{','.join(fields)}}}"
+        case list():
+            return f"[{','.join(map(_COMPACT, value))}]"
+        case _:
+            return _COMPACT(value)
+
+
+def _checksum(body: bytes) -> bytes:
+    return hashlib.sha256(body).hexdigest().encode("ascii")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from live_memory.adapters.index.digesting import Digester
-from live_memory.adapters.index.processes import SyntaxWorkers
+from live_memory.adapters.index.digest import Digester
+from live_memory.adapters.index.worker_pool import SyntaxWorkers
 
 
 @pytest.fixture(scope="module")

@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from live_memory.adapters.index import reading
+from live_memory.adapters.index import digest
 from live_memory.adapters.index.database import open_memory
-from live_memory.adapters.index.digest import Digest, Uses, by_word
-from live_memory.adapters.index.reading import Holdings, holdings
-from live_memory.adapters.index.writing import write
-from live_memory.adapters.sandbox.listing import Lister
-from live_memory.adapters.sandbox.opener import Opening, SafeRoot
-from live_memory.core.evidence.natures import nature_of
+from live_memory.adapters.index.digest import Digest, IndexContents, Uses, by_word, holdings
+from live_memory.adapters.index.sqlite import write
+from live_memory.adapters.workspace.listing import Lister
+from live_memory.adapters.workspace.safe_open import Opening, SafeRoot
+from live_memory.core.evidence.file_kinds import nature_of
 from live_memory.core.evidence.units import cut, weigh
 from live_memory.core.values import RelPath
 from tests.support.observing import observed
@@ -77,9 +76,9 @@ def test_what_is_kept_of_a_listed_file_is_little(tmp_path: Path) -> None:
 
 
 def test_versions_that_are_gone_are_let_go_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "_MOST_GAPS", 5)
+    monkeypatch.setattr(digest, "_MOST_GAPS", 5)
     connection = open_memory()
-    held: Holdings | None = None
+    held: IndexContents | None = None
     for version in range(30):
         with connection.transaction() as db:
             write(db, [_taken_apart("a.py", "x = 1\n", version=version)], {}, ())

@@ -12,10 +12,9 @@ from threading import Barrier, Thread
 import anyio
 import pytest
 
-from live_memory.adapters.index.digest import digest
-from live_memory.adapters.index.digesting import Digester
-from live_memory.adapters.index.processes import SyntaxWorkers, spare_processors
+from live_memory.adapters.index.digest import Digester, digest
 from live_memory.adapters.index.sqlite import SqliteIndex
+from live_memory.adapters.index.worker_pool import SyntaxWorkers, spare_processors
 from live_memory.core.evidence.outline import outline
 from live_memory.core.evidence.question import terms_of
 from live_memory.core.values import RelPath
@@ -94,7 +93,7 @@ def test_all_of_them_end_with_the_server_however_it_ends() -> None:
     """Killed at once, it can close nothing; each worker finds that nobody asks any more."""
     program = (
         "import sys; from threading import Thread\n"
-        "from live_memory.adapters.index.processes import SyntaxWorkers\n"
+        "from live_memory.adapters.index.worker_pool import SyntaxWorkers\n"
         "workers = SyntaxWorkers(2)\n"
         "both = [worker for _, worker in workers.free]\n"
         "for one in both: one.exchange(b'[\"a.py\", [], false]\\n')\n"

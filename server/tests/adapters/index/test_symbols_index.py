@@ -9,9 +9,9 @@ from textwrap import dedent
 
 import pytest
 
-from live_memory.adapters.index import digesting
-from live_memory.adapters.index.digesting import Digester
-from live_memory.adapters.index.processes import SyntaxWorkers
+from live_memory.adapters.index import digest
+from live_memory.adapters.index.digest import Digester
+from live_memory.adapters.index.worker_pool import SyntaxWorkers
 from live_memory.core.evidence.outline import outline
 from tests.support.observing import observed
 
@@ -499,7 +499,7 @@ SAMPLES = {
 @pytest.fixture
 def no_grammars(monkeypatch: pytest.MonkeyPatch) -> None:
     """The package without its extra `syntax`."""
-    monkeypatch.setattr(digesting, "_is_there", lambda _module: False)
+    monkeypatch.setattr(digest, "_is_there", lambda _module: False)
 
 
 def _found(syntax: Digester, name: str, text: str) -> list[str]:

@@ -7,13 +7,7 @@ import anyio
 import pytest
 
 from live_memory.adapters.llm.streaming import StreamingModel
-from live_memory.core.companion.chat import (
-    Block,
-    ModelRequest,
-    ModelUsage,
-    ReplyStop,
-    UserTurn,
-)
+from live_memory.core.companion.chat import Block, ModelRequest, ModelUsage, ReplyStop, UserTurn
 from live_memory.core.errors import ModelOverloaded, ModelUnreachable, PromptTooLong
 from tests.support.asking_models import ASKED, WITH_TOOLS, chat_at
 from tests.support.scripted_endpoint import (

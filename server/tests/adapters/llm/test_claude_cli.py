@@ -6,9 +6,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from live_memory.adapters.llm.claude_cli.model import ClaudeCli
-from live_memory.adapters.llm.pace import Pace
-from live_memory.adapters.llm.retry import Retrying
+from live_memory.adapters.llm.claude_cli import ClaudeCli
+from live_memory.adapters.llm.retry import Pace, Retrying
 from live_memory.core.companion.chat import (
     Abilities,
     AssistantTurn,
@@ -255,8 +254,8 @@ async def test_a_cancelled_question_leaves_no_client_and_nothing_it_started(tmp_
 _SERVER = """
 import anyio, sys
 from pathlib import Path
-from live_memory.adapters.llm.claude_cli.model import ClaudeCli
-from live_memory.adapters.llm.claude_cli.program import ClaudeProgram
+from live_memory.adapters.llm.claude_cli import ClaudeCli
+from live_memory.adapters.llm.installed_client import ClaudeProgram
 from tests.support.asking_models import ASKED
 program = ClaudeProgram(sys.argv[1], {"PATH": "/usr/bin:/bin"})
 hear = lambda text: print(text, flush=True)

@@ -9,9 +9,8 @@ from typing import assert_never
 
 import pytest
 
-from live_memory.adapters.llm.claude_cli.model import ClaudeCli
-from live_memory.adapters.llm.pace import Pace
-from live_memory.adapters.llm.retry import Retrying
+from live_memory.adapters.llm.claude_cli import ClaudeCli
+from live_memory.adapters.llm.retry import Pace, Retrying
 from live_memory.adapters.llm.scripted import Calls, Fails, Says, Stalls, Turn
 from live_memory.core.companion.chat import ReplyStop
 from live_memory.ports import LanguageModel

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from live_memory.adapters.llm.claude_cli.program import find_claude, is_logged_in
+from live_memory.adapters.llm.installed_client import find_claude, is_logged_in
 
 
 def _install(folder: Path, *, mode: int = 0o755) -> str:

@@ -5,7 +5,7 @@ import pytest
 from live_memory.adapters.llm.anthropic import anthropic_model
 from live_memory.adapters.llm.endpoint import Credential, Endpoints, HeaderStyle, Target
 from live_memory.adapters.llm.openai_compatible import openai_compatible_model
-from live_memory.adapters.llm.wire.complaints import cleaned
+from live_memory.adapters.llm.quirks import cleaned
 from live_memory.core.errors import InvalidRequest, ModelRefused, ModelUnreachable
 from tests.support.asking_models import ASKED, KEY, chat_at, messages_at
 from tests.support.scripted_endpoint import ScriptedEndpoint, Status, Text

@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from live_memory.adapters.llm.endpoint import Target
-from live_memory.adapters.llm.wire.transport import GuardedTransport
+from live_memory.adapters.llm.transport import GuardedTransport
 from live_memory.core.companion.chat import ReplyStop
 from live_memory.core.errors import ModelOverloaded, ModelUnreachable
 from tests.support.asking_models import ASKED, Make, chat_at, messages_at

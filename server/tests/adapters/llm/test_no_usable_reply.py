@@ -5,12 +5,11 @@ from contextlib import suppress
 
 import pytest
 
-from live_memory.adapters.llm import pace
-from live_memory.adapters.llm.pace import Pace
-from live_memory.adapters.llm.retry import MOST_TRIES, Retrying
-from live_memory.core.companion.spend import Caps
+from live_memory.adapters.llm import retry
+from live_memory.adapters.llm.retry import MOST_TRIES, Pace, Retrying
+from live_memory.core.companion.chat import Caps
 from live_memory.core.errors import ModelSilent, ModelUnavailable, ModelUnreachable
-from live_memory.flow.models.metering import Meter, Purse
+from live_memory.flow.model_slot import Meter, SpendLimiter
 from tests.support.asking_models import ASKED, Make, chat_at, messages_at
 from tests.support.memory import House
 from tests.support.scripted_endpoint import (
@@ -29,7 +28,7 @@ MAKES = pytest.mark.parametrize("make", [chat_at, messages_at], ids=["chat", "me
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pace, "_FIRST_PAUSE_S", 0.0)
+    monkeypatch.setattr(retry, "_FIRST_PAUSE_S", 0.0)
 
 
 async def _calls(make: Make, endpoint: ScriptedEndpoint, play: Play) -> tuple[int, Exception]:
@@ -95,7 +94,7 @@ async def test_every_reply_that_began_is_paid(
 ) -> None:
     """A cap on spending sees them all; what was refused before it began costs nothing."""
     channel = endpoint.open(*plays)
-    model, purse = make(channel), Purse(Caps(tokens_an_hour=1_000_000), clock=House())
+    model, purse = make(channel), SpendLimiter(Caps(tokens_an_hour=1_000_000), clock=House())
     meter = Meter(Retrying(model, pace=Pace(random=lambda: 0.0)), purse)
     with suppress(ModelUnavailable):
         await meter.complete(ASKED)

@@ -7,10 +7,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from live_memory.adapters.llm.oauth import claude_login
-from live_memory.adapters.llm.oauth.claude_login import ClaudeLogin
-from live_memory.adapters.llm.oauth.login_file import Login, read_login
-from live_memory.adapters.llm.oauth.token_endpoint import CLIENT_ID, TokenEndpoint
+from live_memory.adapters.llm import claude_login
+from live_memory.adapters.llm.claude_login import CLIENT_ID, ClaudeLogin, TokenEndpoint
+from live_memory.adapters.llm.installed_client import Login, read_login
 from live_memory.core.companion.chat import ModelReply
 from live_memory.core.errors import ModelRefused
 from tests.support.client_login import (

@@ -7,15 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from live_memory.adapters.llm.oauth import claude_login
-from live_memory.adapters.llm.oauth.claude_login import ClaudeLogin
-from live_memory.adapters.llm.oauth.login_file import (
-    Login,
-    LoginUnreadable,
-    login_file,
-    read_login,
-)
-from live_memory.adapters.llm.oauth.token_endpoint import TokenEndpoint
+from live_memory.adapters.llm import claude_login
+from live_memory.adapters.llm.claude_login import ClaudeLogin, TokenEndpoint
+from live_memory.adapters.llm.installed_client import Login, LoginUnreadable, login_file, read_login
 from live_memory.core.errors import ModelOverloaded, ModelRefused, ModelUnreachable
 from tests.support.client_login import (
     NEW,

@@ -13,8 +13,7 @@ import pytest
 
 from live_memory.adapters.llm.endpoint import Endpoints, Target
 from live_memory.adapters.llm.openai_compatible import openai_compatible_model
-from live_memory.adapters.llm.pace import Pace
-from live_memory.adapters.llm.retry import Retrying
+from live_memory.adapters.llm.retry import Pace, Retrying
 from live_memory.core.companion.chat import Block, ModelReply, ModelRequest, ReplyStop, UserTurn
 from live_memory.core.errors import ModelOverloaded, ModelUnreachable, PromptTooLong
 from tests.support.asking_models import READ

@@ -7,8 +7,7 @@ import anyio
 import pytest
 import trio.testing
 
-from live_memory.adapters.llm.pace import Pace
-from live_memory.adapters.llm.retry import MOST_TRIES, Retrying
+from live_memory.adapters.llm.retry import MOST_TRIES, Pace, Retrying
 from live_memory.adapters.llm.scripted import Fails, Says, Scripted, Stalls, Turn
 from live_memory.core.companion.chat import ModelReply
 from live_memory.core.errors import (

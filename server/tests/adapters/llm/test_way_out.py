@@ -11,10 +11,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from live_memory.adapters.llm.endpoint import Credential, Endpoints, Target
+from live_memory.adapters.llm.endpoint import Credential, Endpoints, Target, WayOut
 from live_memory.adapters.llm.openai_compatible import openai_compatible_model
-from live_memory.adapters.llm.way_out import WayOut
-from live_memory.adapters.llm.wire.transport import http_client
+from live_memory.adapters.llm.transport import http_client
 from live_memory.core.errors import ModelRefused, ModelUnreachable
 from tests.support.asking_models import ASKED, KEY
 from tests.support.scripted_endpoint import Channel, ScriptedEndpoint, Text

@@ -13,13 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.adapters.llm.catalogue import Prices, context_tokens, cost_usd
+from live_memory.adapters.llm import quirks
 from live_memory.adapters.llm.endpoint import Endpoints, Target
-from live_memory.adapters.llm.wire import loose
-from live_memory.adapters.llm.wire.complaints import Complaint, error_of
-from live_memory.adapters.llm.wire.event_stream import readable_events
-from live_memory.adapters.llm.wire.spoken import SpokenText
-from live_memory.adapters.llm.wire.text_calls import calls_in
+from live_memory.adapters.llm.prices import Prices, context_tokens, cost_usd
+from live_memory.adapters.llm.quirks import ProviderError, SpokenText, error_of
+from live_memory.adapters.llm.reply_assembly import readable_events
+from live_memory.adapters.llm.reply_check import calls_in
 from live_memory.core.companion.chat import ModelUsage
 from live_memory.core.errors import ModelOverloaded, ModelRefused
 
@@ -137,7 +136,7 @@ def test_several_written_calls_are_numbered_apart() -> None:
 )
 def test_retry_after_is_read_in_every_form(headers: dict[str, str], expected: float | None) -> None:
     """S37."""
-    error = error_of(Complaint(429, "slow down", headers))
+    error = error_of(ProviderError(429, "slow down", headers))
     assert isinstance(error, ModelOverloaded)
     assert error.retry_after_s == expected
 
@@ -145,7 +144,7 @@ def test_retry_after_is_read_in_every_form(headers: dict[str, str], expected: fl
 def test_a_quota_is_told_from_a_burst() -> None:
     """C34: waiting does not fill an account."""
     body = json.dumps({"error": {"code": "insufficient_quota", "message": "You exceeded it"}})
-    assert isinstance(error_of(Complaint(429, body, {})), ModelRefused)
+    assert isinstance(error_of(ProviderError(429, body, {})), ModelRefused)
 
 
 values = st.recursive(
@@ -158,16 +157,16 @@ values = st.recursive(
 @given(values, st.sampled_from([0, 400, 404, 413, 429, 500]))
 def test_a_complaint_of_any_shape_is_an_error_that_can_be_shown(value: object, status: int) -> None:
     for body in (json.dumps(value), json.dumps({"error": value}), json.dumps([{"error": value}])):
-        said = str(error_of(Complaint(status, body, {})))
+        said = str(error_of(ProviderError(status, body, {})))
         assert len(said) < 500
         said.encode()
 
 
 @given(values)
 def test_a_field_of_any_type_is_of_the_wanted_type(value: object) -> None:
-    assert isinstance(loose.string(value), str)
-    assert loose.count(value) >= 0
-    assert isinstance(loose.mapping_in(value, "a", "b"), dict)
+    assert isinstance(quirks.string(value), str)
+    assert quirks.count(value) >= 0
+    assert isinstance(quirks.mapping_in(value, "a", "b"), dict)
 
 
 @pytest.mark.parametrize(

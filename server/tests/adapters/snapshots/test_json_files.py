@@ -13,14 +13,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from live_memory.adapters.snapshots.json_files import JsonFiles
+from live_memory.adapters.store.snapshot_files import JsonFiles
 from live_memory.core.errors import StoreUnavailable
-from live_memory.core.hosts.notices import Notice
-from live_memory.core.memory.events import NoteWritten
-from live_memory.core.memory.window import Window, apply
-from live_memory.core.saving.journal import Happened, Heard, begun_in
-from live_memory.core.saving.migrations import VERSION
-from live_memory.core.saving.snapshot import Memory, Restored
+from live_memory.core.hosts.notices import FileInterest
+from live_memory.core.memory.window import NoteWritten, Window, apply
+from live_memory.core.saving.journal import EventApplied, HostNotice, begun_in
+from live_memory.core.saving.snapshot import VERSION, Memory, Restored
 from live_memory.core.values import Instant, WorkspaceKey
 
 KEY = WorkspaceKey.of_root("/w")
@@ -38,7 +36,7 @@ def _note(n: int, text: str = "note") -> NoteWritten:
     return NoteWritten(f"{text} {n}", Instant(float(n)))
 
 
-HEARD = Notice("/w/a.py", views=((),))
+HEARD = FileInterest("/w/a.py", views=((),))
 
 
 async def _filled(folder: Path, *, text: str = "note") -> Path:
@@ -46,11 +44,11 @@ async def _filled(folder: Path, *, text: str = "note") -> Path:
     store = JsonFiles(folder)
     await store.load(KEY)
     for count in (1, 2):
-        await store.append(KEY, "/w", [Happened(count, _note(count - 1, text))])
+        await store.append(KEY, "/w", [EventApplied(count, _note(count - 1, text))])
         memory = Memory(_window(count, text))
         await store.save(KEY, "/w", lambda memory=memory: memory)  # type: ignore[misc]
-    await store.append(KEY, "/w", [Happened(3, _note(2, text))])
-    await store.append(KEY, "/w", [Happened(4, _note(3, text)), Heard((HEARD,))])
+    await store.append(KEY, "/w", [EventApplied(3, _note(2, text))])
+    await store.append(KEY, "/w", [EventApplied(4, _note(3, text)), HostNotice((HEARD,))])
     return folder / KEY.text
 
 
@@ -205,7 +203,7 @@ async def test_a_torn_tail_is_kept_aside_and_what_comes_next_is_not_lost(tmp_pat
     found = await store.load(KEY)
     assert found.memory == Memory(_window(4))
     assert "to its end" in found.problems[0]
-    await store.append(KEY, "/w", [Happened(5, _note(4))])
+    await store.append(KEY, "/w", [EventApplied(5, _note(4))])
     assert (await _loaded(tmp_path)).memory == Memory(_window(5))
     await store.save(KEY, "/w", lambda: Memory(_window(5)))
     await store.save(KEY, "/w", lambda: Memory(_window(5)))
@@ -246,7 +244,7 @@ async def test_the_memory_of_a_newer_version_stays_untouched_and_ours_is_kept_ap
         found = await store.load(KEY)
         assert found.memory == (Memory(_window(count)) if count else None)
         assert f"version {VERSION + 1}" in found.problems[0]
-        await store.append(KEY, "/w", [Happened(count + 1, _note(count))])
+        await store.append(KEY, "/w", [EventApplied(count + 1, _note(count))])
         if count == 1:
             await store.save(KEY, "/w", lambda: Memory(_window(2)))
         assert (folder / name).read_bytes() == newer
@@ -300,14 +298,14 @@ async def test_a_file_that_may_grow_no_more_is_reported_and_heals_with_a_save(
     folder = await _filled(tmp_path)
     store = JsonFiles(tmp_path)
     await store.load(KEY)
-    large = Heard(tuple(Notice(f"/w/{n}" + "x" * 500) for n in range(20)))
+    large = HostNotice(tuple(FileInterest(f"/w/{n}" + "x" * 500) for n in range(20)))
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
     try:
         with pytest.raises(StoreUnavailable, match="File too large"):
             await store.append(KEY, "/w", [large])
         with pytest.raises(StoreUnavailable, match="before the next snapshot"):
-            await store.append(KEY, "/w", [Happened(5, _note(4))])
+            await store.append(KEY, "/w", [EventApplied(5, _note(4))])
         with pytest.raises(StoreUnavailable, match="File too large"):
             await store.save(KEY, "/w", lambda: Memory(_window(100)))
     finally:
@@ -315,7 +313,7 @@ async def test_a_file_that_may_grow_no_more_is_reported_and_heals_with_a_save(
     assert await _loaded(tmp_path) == Restored(WHOLE, is_saved=False)
     assert list(folder.glob("*.new")) == []
     await store.save(KEY, "/w", lambda: Memory(_window(5)))
-    await store.append(KEY, "/w", [Happened(6, _note(5)), large])
+    await store.append(KEY, "/w", [EventApplied(6, _note(5)), large])
     assert await _loaded(tmp_path) == Restored(Memory(_window(6), large.subjects), is_saved=False)
 
 
@@ -329,7 +327,7 @@ async def test_a_line_that_fits_is_kept_though_the_room_for_more_is_not_there(
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
     try:
         for n in range(3):
-            await store.append(KEY, "/w", [Happened(n + 1, _note(n))])
+            await store.append(KEY, "/w", [EventApplied(n + 1, _note(n))])
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert (await _loaded(tmp_path)).memory == Memory(_window(3))
@@ -343,15 +341,15 @@ async def test_a_data_folder_that_vanishes_is_noticed_and_made_again(
     folder = await _filled(tmp_path / "workspaces")
     store = JsonFiles(tmp_path / "workspaces")
     await store.load(KEY)
-    await store.append(KEY, "/w", [Happened(5, _note(4))])
+    await store.append(KEY, "/w", [EventApplied(5, _note(4))])
     if how == "removed":
         shutil.rmtree(folder.parent)
     else:
         folder.parent.rename(tmp_path / "elsewhere")
     with pytest.raises(StoreUnavailable):
-        await store.append(KEY, "/w", [Happened(6, _note(5))])
+        await store.append(KEY, "/w", [EventApplied(6, _note(5))])
     await store.save(KEY, "/w", lambda: Memory(_window(6)))
-    await store.append(KEY, "/w", [Happened(7, _note(6))])
+    await store.append(KEY, "/w", [EventApplied(7, _note(6))])
     assert (await _loaded(tmp_path / "workspaces")).memory == Memory(_window(7))
 
 
@@ -362,7 +360,7 @@ async def test_a_data_folder_that_is_none_is_reported(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable, match="cannot be written"):
         await store.save(KEY, "/w", Memory)
     with pytest.raises(StoreUnavailable, match="cannot be written"):
-        await store.append(KEY, "/w", [Heard(())])
+        await store.append(KEY, "/w", [HostNotice(())])
     await store.forget(KEY)
     assert (tmp_path / "workspaces").read_text() == "a file where the folder belongs"
 
@@ -390,18 +388,18 @@ async def test_what_the_system_does_not_give_is_told_and_left_alone(
     assert found.memory is None
     assert os.strerror(failure) in found.problems[0]
     with pytest.raises(StoreUnavailable, match=os.strerror(failure)):
-        await store.append(KEY, "/w", [Heard(())])
+        await store.append(KEY, "/w", [HostNotice(())])
     with pytest.raises(StoreUnavailable, match=os.strerror(failure)):
         await store.save(KEY, "/w", Memory)
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
     assert (await store.load(KEY)).memory == WHOLE
-    await store.append(KEY, "/w", [Happened(5, _note(4))])
+    await store.append(KEY, "/w", [EventApplied(5, _note(4))])
 
 
 async def test_a_memory_larger_than_is_ever_read_is_not_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from live_memory.adapters.snapshots import folder as memory_folder
+    from live_memory.adapters.store import memory_folder
 
     folder = await _filled(tmp_path)
     monkeypatch.setattr(memory_folder, "LARGEST_SNAPSHOT", 1_000)
@@ -443,7 +441,7 @@ async def test_many_memories_saved_at_the_same_time_never_mix(tmp_path: Path) ->
         for n in range(25):
             note = NoteWritten(f"{root} {n}", Instant(float(n)))
             window = apply(window, note)
-            await store.append(key, root, [Happened(window.revision, note)])
+            await store.append(key, root, [EventApplied(window.revision, note)])
             await store.save(key, root, lambda window=window: Memory(window))  # type: ignore[misc]
 
     async with anyio.create_task_group() as tasks:

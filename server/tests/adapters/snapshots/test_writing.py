@@ -6,7 +6,7 @@ import threading
 import anyio
 import pytest
 
-from live_memory.adapters.snapshots.writing import WritingThread
+from live_memory.adapters.store.snapshot_files import WritingThread
 
 
 def _writers() -> int:

@@ -13,11 +13,16 @@ from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers.api import BaseObserver, EventEmitter, ObservedWatch
 from watchdog.observers.inotify_c import InotifyConstants, InotifyEvent, Mask, WatchDescriptor
 
-from live_memory.adapters.watching.disk import Connect, DiskWatcher, Folders, inotify_folders
-from live_memory.adapters.watching.ear import Ear
-from live_memory.adapters.watching.inotify import InotifyFolders
-from live_memory.adapters.watching.observer import ObservedTree
-from live_memory.core.watching import Noticed, WatchState
+from live_memory.adapters.watch import (
+    ChangeQueue,
+    Connect,
+    DiskWatcher,
+    Folders,
+    InotifyFolders,
+    ObservedTree,
+    inotify_folders,
+)
+from live_memory.core.values import NoticedChanges, WatchState
 
 Gone = Callable[[str], None]
 
@@ -34,7 +39,7 @@ async def watching(
         await watcher.aclose()
 
 
-async def noticed_until(watcher: DiskWatcher, name: str) -> Noticed:
+async def noticed_until(watcher: DiskWatcher, name: str) -> NoticedChanges:
     names: frozenset[str] = frozenset()
     is_cut = False
     with anyio.fail_after(5):
@@ -42,7 +47,7 @@ async def noticed_until(watcher: DiskWatcher, name: str) -> Noticed:
             await watcher.wait()
             noticed = watcher.take()
             names, is_cut = names | noticed.names, is_cut or noticed.is_cut
-    return Noticed(names, is_cut)
+    return NoticedChanges(names, is_cut)
 
 
 class _Limited:
@@ -51,7 +56,7 @@ class _Limited:
     def __init__(self, allowed: int, code: int = errno.ENOSPC) -> None:
         self.allowed, self.code, self.names = allowed, code, list[str]()
 
-    def __call__(self, root: str, ear: Ear, gone: Gone) -> Folders:
+    def __call__(self, root: str, ear: ChangeQueue, gone: Gone) -> Folders:
         return self
 
     def add(self, name: str) -> None:
@@ -107,21 +112,21 @@ async def test_a_system_that_refuses_an_observer_is_said_in_words(
 ) -> None:
     """C12: it looks like a full disk, and nothing may fail."""
 
-    def connect(root: str, ear: Ear, gone: Gone) -> Folders:
+    def connect(root: str, ear: ChangeQueue, gone: Gone) -> Folders:
         return ObservedTree(root, ear, make_observer=lambda: _Observer(step, code))
 
     async with watching(tmp_path, "", "a", connect=connect) as watcher:
         assert (watcher.state.name, watcher.state.watched) == ("off", 0)
         assert says in (watcher.state.problem or "")
         await watcher.follow(["", "b"])
-        assert watcher.take() == Noticed()
+        assert watcher.take() == NoticedChanges()
 
 
 @pytest.mark.parametrize("refusal", [ImportError("no watchdog"), RuntimeError("no new thread")])
 async def test_without_the_library_or_a_thread_watching_is_off(
     tmp_path: Path, refusal: Exception
 ) -> None:
-    def connect(root: str, ear: Ear, gone: Gone) -> Folders:
+    def connect(root: str, ear: ChangeQueue, gone: Gone) -> Folders:
         raise refusal
 
     async with watching(tmp_path, "", connect=connect) as watcher:
@@ -198,7 +203,7 @@ async def test_reading_and_listing_is_no_change(tmp_path: Path) -> None:
 
 
 async def test_of_a_burst_so_much_is_kept_and_that_there_was_more() -> None:
-    ear = Ear(is_followed=lambda folder: folder == "d")
+    ear = ChangeQueue(is_followed=lambda folder: folder == "d")
 
     def hear_all() -> None:
         for number in range(1_001):
@@ -208,14 +213,14 @@ async def test_of_a_burst_so_much_is_kept_and_that_there_was_more() -> None:
     await anyio.to_thread.run_sync(hear_all)
     noticed = ear.take()
     assert (len(noticed.names), noticed.is_cut) == (1_000, True)
-    assert ear.take() == Noticed()
+    assert ear.take() == NoticedChanges()
 
 
 async def test_what_the_kernel_dropped_is_told(tmp_path: Path) -> None:
     """The queue is full: watchdog tells each folder, and nobody else."""
     ears: list[InotifyFolders] = []
 
-    def connect(root: str, ear: Ear, gone: Gone) -> Folders:
+    def connect(root: str, ear: ChangeQueue, gone: Gone) -> Folders:
         ears.append(InotifyFolders(root, ear, gone=gone))
         return ears[0]
 
@@ -243,7 +248,7 @@ async def test_a_folder_that_may_not_be_read_is_left_out(tmp_path: Path) -> None
         """As the library tells it to everybody but root."""
         return WatchDescriptor(-1)
 
-    def connect(root: str, ear: Ear, gone: Gone) -> Folders:
+    def connect(root: str, ear: ChangeQueue, gone: Gone) -> Folders:
         folders = InotifyFolders(root, ear, gone=gone)
         real = folders._inotify
         folders._inotify = SimpleNamespace(  # type: ignore[assignment]  # only what is called

@@ -2,7 +2,7 @@
 
 import pytest
 
-from live_memory.core.absence.seeking import sought_in
+from live_memory.core.evidence.absence import sought_in
 from live_memory.core.evidence.words import tokens
 from live_memory.core.values import RelPath
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from live_memory.core.absence.spelling import is_name, is_spelled, nearest
+from live_memory.core.evidence.absence import is_name, is_spelled, nearest
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from live_memory.core.asking.answer import (
+from live_memory.core.answer import (
     Answer,
     Budget,
     Citation,
@@ -16,8 +16,8 @@ from live_memory.core.asking.answer import (
     Question,
     StopReason,
     Usage,
+    render,
 )
-from live_memory.core.asking.reply import render
 from live_memory.core.errors import InvalidRequest
 from live_memory.core.values import ContentHash, Instant, RelPath
 from tests.support import strategies as given_a

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.core.asking.answer import CitationStatus, Grounding
+from live_memory.core.answer import CitationStatus, Grounding
 from live_memory.core.checking.citations import CheckedText
 from live_memory.core.checking.citations import check as check_files
-from live_memory.core.checking.shown import SourceFile
-from live_memory.core.checking.written import places_in
+from live_memory.core.checking.claim_check import SourceFile
+from live_memory.core.checking.claims import places_in
 from live_memory.core.evidence.outline import outline
 from live_memory.core.values import RelPath
 from tests.support.cited_tree import ANSWERS, CITATION, tree_of

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.core.asking.answer import CitationStatus
+from live_memory.core.answer import CitationStatus
 from live_memory.core.checking.citations import CheckedText, check
-from live_memory.core.checking.shown import SourceFile
+from live_memory.core.checking.claim_check import SourceFile
 from live_memory.core.evidence.outline import outline
 from live_memory.core.values import RelPath
 

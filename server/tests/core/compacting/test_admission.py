@@ -8,21 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.core.asking.answer import (
-    Answer,
-    Citation,
-    CitationStatus,
-    Grounding,
-    Mode,
-    Question,
+from live_memory.core.answer import Answer, Citation, CitationStatus, Grounding, Mode, Question
+from live_memory.core.compaction.fact_check import (
+    Admitted,
+    Proposal,
+    SourceText,
+    admitted,
+    proposals,
 )
-from live_memory.core.compacting.admission import Admitted, admitted
-from live_memory.core.compacting.reply import Proposal, proposals
-from live_memory.core.compacting.standing import SourceText
 from live_memory.core.evidence.places import Place
-from live_memory.core.memory.events import Compacted, FileChanged, QuestionAnswered
 from live_memory.core.memory.ledger import FactKind, FactOrigin, Ledger, Source
-from live_memory.core.memory.window import Window, apply
+from live_memory.core.memory.window import Compacted, FileChanged, QuestionAnswered, Window, apply
 from live_memory.core.values import ContentHash, Instant, RelPath
 
 CLIENT, STORE, CONF = RelPath("src/client.py"), RelPath("src/store.py"), RelPath("conf.toml")

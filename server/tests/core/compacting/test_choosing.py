@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.core.compacting.choosing import relevant
-from live_memory.core.companion.rendering import render_fact
+from live_memory.core.compaction.relevance import relevant
+from live_memory.core.companion.prompt import render_fact
 from live_memory.core.evidence.question import terms_of
 from live_memory.core.memory.ledger import Fact, FactId, Ledger, Source
 from live_memory.core.tokens import estimate

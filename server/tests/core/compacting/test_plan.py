@@ -7,18 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.core.asking.answer import Answer, Grounding, Mode, Question
-from live_memory.core.compacting.plan import (
+from live_memory.core.answer import Answer, Grounding, Mode, Question
+from live_memory.core.compaction.plan import (
     COMPACT_AT,
     COMPACT_TO,
     RECENT_QUESTIONS,
-    View,
+    ShownLines,
     plan,
     superseded,
 )
-from live_memory.core.memory.coverage import missing
-from live_memory.core.memory.events import (
+from live_memory.core.memory.learning import missing
+from live_memory.core.memory.window import (
     Compacted,
+    EntryContent,
     EntryNumber,
     FileChanged,
     FileGone,
@@ -26,8 +27,10 @@ from live_memory.core.memory.events import (
     MemoryEvent,
     NoteWritten,
     QuestionAnswered,
+    Window,
+    apply,
+    current_hashes,
 )
-from live_memory.core.memory.window import EntryContent, Window, apply, current_hashes
 from live_memory.core.values import ContentHash, Instant, Origin, RelPath
 from tests.support import strategies as given_a
 from tests.support.shown_lines import in_view
@@ -208,7 +211,7 @@ def test_nothing_is_planned_below_the_high_mark_and_something_at_it() -> None:
     most = ceil((10 * 17 - COMPACT_TO * 200) / 17)
     assert planned
     assert planned.covers == set(range(1, most + 1))
-    assert planned.views == (View(A, ((1, most),)),)
+    assert planned.views == (ShownLines(A, ((1, most),)),)
     assert plan(Window(), {}, budget=0, most_input=0) is None
 
 
@@ -292,4 +295,4 @@ def test_views_are_merged_in_the_order_of_first_appearance_without_what_is_gone(
     )
     planned = plan(window, _equal(window), budget=10, most_input=999)
     assert planned
-    assert planned.views == (View(B, ((1, 9), (20, 22))), View(A, ((3, 4),)))
+    assert planned.views == (ShownLines(B, ((1, 9), (20, 22))), ShownLines(A, ((3, 4),)))

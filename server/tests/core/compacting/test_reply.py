@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.core.compacting.reply import Proposal, proposals
+from live_memory.core.compaction.fact_check import Proposal, proposals
 from live_memory.core.evidence.places import Place
 from live_memory.core.memory.ledger import FactKind
 from live_memory.core.values import RelPath

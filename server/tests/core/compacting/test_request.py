@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from live_memory.core.asking.answer import CUT_OFF, Answer, Grounding, Mode, Question
-from live_memory.core.compacting.request import summary_request
-from live_memory.core.compacting.standing import SourceText
+from live_memory.core.answer import CUT_OFF, Answer, Grounding, Mode, Question
+from live_memory.core.compaction.fact_check import SourceText
+from live_memory.core.compaction.plan import summary_request
 from live_memory.core.companion.chat import Cause, ModelRequest, UserTurn
-from live_memory.core.memory.events import QuestionAnswered
 from live_memory.core.memory.ledger import Fact, FactId, Source
+from live_memory.core.memory.window import QuestionAnswered
 from live_memory.core.tokens import estimate
 from live_memory.core.values import ContentHash, Instant, RelPath
 

@@ -7,12 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from live_memory.core.compacting.admission import Admitted, admitted
-from live_memory.core.compacting.rules import facts_by_rule
-from live_memory.core.compacting.standing import SourceText
+from live_memory.core.compaction.fact_check import Admitted, SourceText, admitted
+from live_memory.core.compaction.rules import facts_by_rule
 from live_memory.core.evidence.outline import outline
 from live_memory.core.memory.ledger import FactOrigin, Ledger
-from live_memory.core.reading.text import lines_of
+from live_memory.core.reading.observation import lines_of
 from live_memory.core.values import ContentHash, Instant, RelPath
 
 CODE = '''\

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.core.compacting.standing import SourceText, clipped, standing
+from live_memory.core.compaction.fact_check import SourceText, clipped, standing
 from live_memory.core.evidence.places import Place
 from live_memory.core.values import ContentHash, RelPath
 

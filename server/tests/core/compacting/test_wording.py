@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.core.compacting.verbs import as_statement
-from live_memory.core.compacting.wording import statement
+from live_memory.core.compaction.fact_wording import as_statement, statement
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.core.companion.rendering import excerpt, name_of_file, numbered, quoted
+from live_memory.core.companion.prompt import excerpt, name_of_file, numbered, quoted
 from live_memory.core.values import RelPath
 
 A = RelPath("a.py")

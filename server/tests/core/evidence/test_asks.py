@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.core.evidence.asks import Asks, Kind, asks_of
+from live_memory.core.evidence.words import Asks, Kind, asks_of
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.core.evidence.docs import (
-    doc_of,
-    first_sentence,
-    silent_lines,
-    spoken_lines,
-)
+from live_memory.core.evidence.docs import doc_of, first_sentence, silent_lines, spoken_lines
 from live_memory.core.evidence.outline import outline
 from live_memory.core.values import RelPath
 

@@ -2,20 +2,14 @@
 
 import pytest
 
-from live_memory.core.evidence.flags import flags_first
-from live_memory.core.evidence.places import (
-    Candidates,
-    Evidence,
-    OpenedFile,
-    Place,
-    RankedUnit,
-)
+from live_memory.core.evidence.places import Candidates, Evidence, Place, RankedFileText, RankedUnit
+from live_memory.core.evidence.question import flags_first
 from live_memory.core.values import ContentHash, RelPath
 
 
 def _evidence(*files: tuple[str, str]) -> Evidence:
     opened = {
-        RelPath(name): OpenedFile(RelPath(name), ContentHash.of(b""), text.splitlines(), ())
+        RelPath(name): RankedFileText(RelPath(name), ContentHash.of(b""), text.splitlines(), ())
         for name, text in files
     }
     units = tuple(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from live_memory.core.evidence.natures import (
+from live_memory.core.evidence.file_kinds import (
     Nature,
     family_of,
     is_aside,

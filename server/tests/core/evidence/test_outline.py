@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.core.evidence.outline import block_end, outline, signature_at
+from live_memory.core.evidence.outline import block_end, is_code, outline, signature_at
 from live_memory.core.evidence.places import DefinitionKind
-from live_memory.core.evidence.shapes import is_code
 from live_memory.core.values import RelPath
 
 SAMPLES = {

@@ -3,9 +3,9 @@
 from live_memory.core.evidence.places import (
     Candidates,
     Evidence,
-    OpenedFile,
     Place,
     RankedFile,
+    RankedFileText,
     RankedUnit,
 )
 from live_memory.core.values import ContentHash, RelPath
@@ -17,7 +17,7 @@ def test_only_what_is_open_can_be_shown_and_stays_in_its_order() -> None:
     """A file may be gone since it was indexed."""
     files = tuple(RankedFile(path, SHA, 1.0, frozenset()) for path in (B, A))
     units = tuple(RankedUnit(Place(path, 1, 2), None, 1.0) for path in (A, B, A))
-    opened = OpenedFile(A, SHA, ["x", "y"], ())
+    opened = RankedFileText(A, SHA, ["x", "y"], ())
     evidence = Evidence(Candidates(files, units), {A: opened})
     assert evidence.best == [opened]
     assert evidence.units == [units[0], units[2]]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from live_memory.core.evidence.question import terms_of
 from live_memory.core.evidence.ranking import (
     Collection,
-    Leaning,
+    FileKindWeights,
     Posting,
     by_rank,
     covering,
@@ -27,7 +27,7 @@ from live_memory.core.evidence.ranking import (
     unit_scores,
     worth,
 )
-from live_memory.core.evidence.traits import Traits
+from live_memory.core.evidence.units import Traits
 from live_memory.core.values import RelPath
 
 # Units 1 to 4 of two files; unit 0 never exists.
@@ -37,11 +37,11 @@ IMPORTS = replace(PLAIN, is_list=True)
 PROGRAM, TEST, PROSE = RelPath("src/a.py"), RelPath("tests/test_a.py"), RelPath("docs/a.md")
 
 
-def _leaning(question: str) -> Leaning:
+def _leaning(question: str) -> FileKindWeights:
     return leaning_of(terms_of(question))
 
 
-def _factor(path: RelPath, traits: Traits, leaning: Leaning, *, is_main: bool) -> float:
+def _factor(path: RelPath, traits: Traits, leaning: FileKindWeights, *, is_main: bool) -> float:
     is_list, is_test = traits.is_list, traits.is_test
     of_place = place_factor(path, leaning.asks, is_list=is_list, is_test=is_test, is_main=is_main)
     return of_place * pointing(path, leaning)

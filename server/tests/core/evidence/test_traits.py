@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from live_memory.core.evidence.places import Definition, DefinitionKind, Place
-from live_memory.core.evidence.traits import Traits, traits_of, unpacked
+from live_memory.core.evidence.units import Traits, traits_of, unpacked
 from live_memory.core.values import RelPath
 
 

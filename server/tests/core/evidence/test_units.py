@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from live_memory.core.evidence.outline import outline
-from live_memory.core.evidence.traits import unpacked
 from live_memory.core.evidence.units import (
     LONGEST_WHOLE,
     PARTS,
@@ -13,6 +12,7 @@ from live_memory.core.evidence.units import (
     cut,
     headings,
     loses_words,
+    unpacked,
     weigh,
 )
 from live_memory.core.values import RelPath

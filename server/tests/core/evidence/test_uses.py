@@ -5,7 +5,7 @@ from textwrap import dedent
 import pytest
 
 from live_memory.core.evidence.outline import outline
-from live_memory.core.evidence.places import OpenedFile, Place
+from live_memory.core.evidence.places import Place, RankedFileText
 from live_memory.core.evidence.uses import (
     called_on,
     in_reading_order,
@@ -32,10 +32,10 @@ TEXT = '''
 '''
 
 
-def _opened(name: str, text: str) -> OpenedFile:
+def _opened(name: str, text: str) -> RankedFileText:
     lines = dedent(text).splitlines()
     path = RelPath(name)
-    return OpenedFile(path, ContentHash.of(text.encode()), lines, outline(path, lines))
+    return RankedFileText(path, ContentHash.of(text.encode()), lines, outline(path, lines))
 
 
 def _lines(name: str, numbers: list[int]) -> list[Place]:
@@ -108,7 +108,7 @@ def test_imports_are_known_in_many_languages(line: str) -> None:
     ],
 )
 def test_a_declaration_is_no_use(name: str, line: str, is_use: bool) -> None:
-    file = OpenedFile(RelPath(name), ContentHash.of(b""), [line], ())
+    file = RankedFileText(RelPath(name), ContentHash.of(b""), [line], ())
     assert bool(uses_of("total", _lines(name, [1]), {file.path: file})) is is_use
 
 
@@ -159,9 +159,9 @@ def test_a_definition_that_moved_away_is_not_there() -> None:
     file = _opened("a.py", TEXT)
     buy = file.outline[0]
     assert is_definition_of(file, buy)
-    moved = OpenedFile(file.path, file.sha, ["x = 1"] * 40, ())
+    moved = RankedFileText(file.path, file.sha, ["x = 1"] * 40, ())
     assert not is_definition_of(moved, buy)
-    shorter = OpenedFile(file.path, file.sha, file.lines[:6], ())
+    shorter = RankedFileText(file.path, file.sha, file.lines[:6], ())
     assert not is_definition_of(shorter, buy)
 
 

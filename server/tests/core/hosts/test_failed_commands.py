@@ -3,7 +3,7 @@
 import pytest
 
 from live_memory.core.hosts.events import Ending
-from live_memory.core.hosts.shell import read_command
+from live_memory.core.hosts.notices import read_command
 
 
 def shown(command: str, ending: Ending) -> list[str]:

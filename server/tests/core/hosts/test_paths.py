@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.core.hosts.paths import as_absolute, inside, joined
+from live_memory.core.hosts.events import as_absolute, inside, joined
 
 
 @pytest.mark.parametrize(

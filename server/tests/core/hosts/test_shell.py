@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from live_memory.core.hosts.commands import Grep
 from live_memory.core.hosts.events import lines_shown
-from live_memory.core.hosts.grep import Grep
-from live_memory.core.hosts.shell import read_command
+from live_memory.core.hosts.notices import read_command
 
 _TOTAL = 100
 

@@ -3,13 +3,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.core.looking.portions import portions
-from live_memory.core.looking.spotting import (
+from live_memory.core.evidence.text_matches import (
     Mentions,
     best_first,
     leading,
     likely_first,
     nearly_as_good,
+    portions,
     telling,
     texts_of,
 )

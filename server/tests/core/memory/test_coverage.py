@@ -6,14 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.core.memory.coverage import Span, merged, missing
-from live_memory.core.memory.events import (
-    FileChanged,
-    FileGone,
-    FileObserved,
-    MemoryEvent,
-)
-from live_memory.core.memory.window import Window
+from live_memory.core.memory.learning import Span, merged, missing
+from live_memory.core.memory.window import FileChanged, FileGone, FileObserved, MemoryEvent, Window
 from live_memory.core.values import ContentHash, Instant, Origin, RelPath
 from tests.support.shown_lines import in_view
 from tests.support.strategies import fold, windows

@@ -1,7 +1,7 @@
 """What the agent edited lately, and only that."""
 
-from live_memory.core.memory.editing import edited_lately
-from live_memory.core.memory.events import FileChanged, FileObserved, MemoryEvent
+from live_memory.core.memory.learning import edited_lately
+from live_memory.core.memory.window import FileChanged, FileObserved, MemoryEvent
 from live_memory.core.values import ContentHash, Instant, Origin, RelPath
 from tests.support.strategies import fold
 

@@ -3,9 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.core.memory.events import MemoryEvent
-from live_memory.core.memory.following import Following
-from live_memory.core.memory.window import Entry, Window, apply
+from live_memory.core.memory.learning import Following
+from live_memory.core.memory.window import Entry, MemoryEvent, Window, apply
 from tests.support.strategies import events
 
 

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.core.asking.answer import Answer, Grounding, Mode, Question
-from live_memory.core.compacting.plan import superseded
-from live_memory.core.memory.events import (
+from live_memory.core.answer import Answer, Grounding, Mode, Question
+from live_memory.core.compaction.plan import superseded
+from live_memory.core.memory.ledger import Fact, FactId, Source
+from live_memory.core.memory.window import (
     Compacted,
     EntryNumber,
     FactPinned,
@@ -20,9 +21,11 @@ from live_memory.core.memory.events import (
     MemoryEvent,
     NoteWritten,
     QuestionAnswered,
+    Window,
+    apply,
+    current_hashes,
+    questions,
 )
-from live_memory.core.memory.ledger import Fact, FactId, Source
-from live_memory.core.memory.window import Window, apply, current_hashes, questions
 from live_memory.core.values import ContentHash, Instant, Origin, RelPath
 from tests.support import strategies as given_a
 

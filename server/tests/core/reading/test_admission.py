@@ -2,12 +2,13 @@
 
 import pytest
 
-from live_memory.core.reading.admission import observe, refusal_of_name
+from live_memory.core.reading.admission import observe
 from live_memory.core.reading.observation import (
     FileRead,
     Observation,
     Skipped,
     SkipReason,
+    refusal_of_name,
 )
 from live_memory.core.reading.redaction import Redactor
 from live_memory.core.values import ContentHash, RelPath, StatSignature

@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.core.reading.comparing import Comparison, Known, compare
 from live_memory.core.reading.lookup import Listing
 from live_memory.core.reading.observation import ListedFile
+from live_memory.core.reading.redaction import Comparison, KnownSignatures, compare
 from live_memory.core.values import RelPath, StatSignature
 
 NAMES = ["a.py", "b.py", "pkg/c.py", "pkg/id_rsa", "x.png"]
 UNREAD = {"pkg/id_rsa", "x.png"}
 
 
-class _Known(Known):
+class _Known(KnownSignatures):
     """What an index knows after so many updates."""
 
     def __init__(self, versions: Mapping[str, int], *, revision: int = 0) -> None:
@@ -51,7 +51,7 @@ def _listed(world: Mapping[str, int], before: Listing) -> Listing:
     return Listing(tuple(files))
 
 
-def _taken_in(found: Comparison) -> Known:
+def _taken_in(found: Comparison) -> KnownSignatures:
     """As an index knows after one update."""
     if found.is_settled:
         return found.known
@@ -70,7 +70,7 @@ def test_a_comparison_that_builds_on_the_last_finds_what_a_whole_one_finds(
     steps: Sequence[Mapping[str, int]],
 ) -> None:
     before, listing = Comparison(), Listing(())
-    known: Known = _Known({})
+    known: KnownSignatures = _Known({})
     for world in steps:
         listing = _listed(world, listing)
         found = compare(listing, known, before=before)
@@ -113,7 +113,9 @@ def test_a_listing_and_a_knowledge_that_are_the_very_ones_need_no_look() -> None
         "another file",
     ],
 )
-def test_an_index_that_others_changed_meanwhile_is_compared_from_the_start(known: Known) -> None:
+def test_an_index_that_others_changed_meanwhile_is_compared_from_the_start(
+    known: KnownSignatures,
+) -> None:
     listing = _listed({"a.py": 1}, Listing(()))
     found = compare(listing, _Known({}), before=Comparison())
     assert found.settled(known, updates=1) == Comparison()

@@ -3,8 +3,8 @@
 import pytest
 
 from live_memory.core.errors import InvalidRequest
-from live_memory.core.reading import hiding
-from live_memory.core.reading.hiding import Hiding
+from live_memory.core.reading import redaction
+from live_memory.core.reading.redaction import HiddenFiles
 from live_memory.core.values import RelPath
 
 
@@ -23,27 +23,27 @@ from live_memory.core.values import RelPath
 def test_a_glob_hides_what_it_names_and_all_that_lies_in_it(
     glob: str, hidden: list[str], kept: list[str]
 ) -> None:
-    rule = Hiding([glob])
+    rule = HiddenFiles([glob])
     for _ in range(2):  # the second time from what is at hand
         assert [name for name in (*hidden, *kept) if rule.covers(RelPath(name))] == hidden
 
 
 def test_without_a_rule_nothing_is_hidden() -> None:
-    assert not Hiding().covers(RelPath("a/b.py"))
+    assert not HiddenFiles().covers(RelPath("a/b.py"))
 
 
 @pytest.mark.parametrize(
     "name", ["var/live-memory", "VAR/Live-Memory/token", "var/live-memory/w/i"]
 )
 def test_our_own_folder_is_hidden_however_it_is_spelled(name: str) -> None:
-    assert Hiding(private=[RelPath("var/live-memory")]).covers(RelPath(name))
+    assert HiddenFiles(private=[RelPath("var/live-memory")]).covers(RelPath(name))
 
 
 @pytest.mark.promise("no-secrets")
 @pytest.mark.parametrize("place", ["{}.py", "{}/a.py", "deep/{}/a.py", "a/{}"])
 def test_a_name_that_is_a_secret_is_hidden(place: str) -> None:
     """C20: names stand in the tree of every prompt, in the index and in citations."""
-    rule = Hiding()
+    rule = HiddenFiles()
     for token in ("ghp_0123456789abcdefghijklmnopqrstuvwxyz", "AKIAQ7Z4M2N8B6V3C1X9"):
         for _ in range(2):
             assert rule.covers(RelPath(place.format(token)))
@@ -52,13 +52,13 @@ def test_a_name_that_is_a_secret_is_hidden(place: str) -> None:
 
 
 def test_what_is_beside_our_own_folder_is_not() -> None:
-    rule = Hiding(private=[RelPath("var/live-memory")])
+    rule = HiddenFiles(private=[RelPath("var/live-memory")])
     assert not any(map(rule.covers, map(RelPath, ["var/x", "var/live-memory2/x", "live-memory/x"])))
 
 
 def test_many_folders_are_not_remembered_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hiding, "_MOST_KNOWN", 3)
-    rule = Hiding(["x"])
+    monkeypatch.setattr(redaction, "_MOST_KNOWN", 3)
+    rule = HiddenFiles(["x"])
     for _ in range(2):
         assert [n for n in range(9) if rule.covers(RelPath(f"d{n}/{'x' if n % 2 else 'y'}/a"))] == [
             1, 3, 5, 7
@@ -66,15 +66,15 @@ def test_many_folders_are_not_remembered_for_ever(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_name_that_is_only_made_to_be_slow_is_hidden() -> None:
-    rule = Hiding(["x"])
+    rule = HiddenFiles(["x"])
     assert rule.covers(RelPath("/".join("a" * 2_000)))
-    assert not Hiding().covers(RelPath("/".join("a" * 2_000)))
+    assert not HiddenFiles().covers(RelPath("/".join("a" * 2_000)))
 
 
 @pytest.mark.parametrize("glob", ["", " ", "[", "a{b", "/etc/*", "~x", "!a", "../x", "x" * 2_000])
 def test_a_bad_glob_is_refused_by_its_name(glob: str) -> None:
     with pytest.raises(InvalidRequest, match=r"glob|set|braces") as refused:
-        Hiding(["ok", glob])
+        HiddenFiles(["ok", glob])
     assert repr(glob[:100]) in str(refused.value)
 
 
@@ -82,5 +82,7 @@ def test_a_bad_glob_is_refused_by_its_name(glob: str) -> None:
 @pytest.mark.parametrize("folder", ["", "keys/", "src/main/data/"])
 def test_a_name_that_nobody_can_have_chosen_is_a_secret(folder: str) -> None:
     """B2: also without an issuer's beginning, and whatever folder it lies in."""
-    assert Hiding().covers(RelPath(folder + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"))
-    assert not Hiding().covers(RelPath(folder + "HttpClient2ConnectionPoolManagerTest3Factory"))
+    assert HiddenFiles().covers(RelPath(folder + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"))
+    assert not HiddenFiles().covers(
+        RelPath(folder + "HttpClient2ConnectionPoolManagerTest3Factory")
+    )

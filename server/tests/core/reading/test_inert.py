@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from live_memory.core.companion.rendering import numbered, quoted
-from live_memory.core.reading.inert import inert, visible
+from live_memory.core.companion.prompt import numbered, quoted
+from live_memory.core.reading.observation import inert, visible
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,13 @@ import json
 import pytest
 
 from live_memory.core.reading.admission import observe
-from live_memory.core.reading.notebooks import cells_of
-from live_memory.core.reading.observation import FileRead, Observation, Skipped, SkipReason
+from live_memory.core.reading.observation import (
+    FileRead,
+    Observation,
+    Skipped,
+    SkipReason,
+    cells_of,
+)
 from live_memory.core.values import ContentHash, RelPath, StatSignature
 
 DATA = "iVBORw0KGgoAAAANSUhEUgAA" * 2_500

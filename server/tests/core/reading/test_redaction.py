@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from live_memory.core.reading.observation import lines_of
 from live_memory.core.reading.redaction import Redacted, Redactor, redact
-from live_memory.core.reading.secrets.spans import folded
-from live_memory.core.reading.text import lines_of
+from live_memory.core.reading.secret_context import folded
 from tests.core.reading.corpus import FURTHER, PEM, TWELVE, lookalikes, made_up
 
 _KEYED = Redactor(key=b"k" * 32, exact=("our-own-bearer-token-1",))

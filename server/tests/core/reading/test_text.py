@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.core.reading.text import clean, decode, decode_head, lines_of
+from live_memory.core.reading.observation import clean, decode, decode_head, lines_of
 
 _CONSTANT_LINE = 11
 _MODULE = [

@@ -13,33 +13,31 @@ from typing import Any
 
 import pytest
 
-from live_memory.core.asking.answer import CitationStatus, Grounding, Mode, StopReason
+from live_memory.core.answer import CitationStatus, Grounding, Mode, StopReason
 from live_memory.core.errors import SnapshotUnreadable
-from live_memory.core.hosts.events import Cut
-from live_memory.core.hosts.grep import Grep
-from live_memory.core.hosts.notices import AnythingChanged, Notice
-from live_memory.core.hosts.shell import Search
-from live_memory.core.memory.events import (
+from live_memory.core.hosts.commands import Grep
+from live_memory.core.hosts.events import LineSlice
+from live_memory.core.hosts.notices import AnythingChanged, FileInterest, Search
+from live_memory.core.memory.ledger import FactId, FactKind, FactOrigin
+from live_memory.core.memory.window import (
     Compacted,
     EntryNumber,
     FactPinned,
     Forgotten,
     QuestionAnswered,
 )
-from live_memory.core.memory.ledger import FactId, FactKind, FactOrigin
-from live_memory.core.saving.forms import form_of
-from live_memory.core.saving.journal import Happened, Heard, line_of, records_in
-from live_memory.core.saving.sealing import unsealed
-from live_memory.core.saving.snapshot import Beginning, from_form, to_form
+from live_memory.core.saving.codec import form_of
+from live_memory.core.saving.journal import EventApplied, HostNotice, line_of, records_in
+from live_memory.core.saving.snapshot import Beginning, from_form, to_form, unsealed
 
 HERE = Path(__file__).parent
 SNAPSHOT = (HERE / "snapshot.v2.json").read_bytes()
 JOURNAL = (HERE / "journal.v2.jsonl").read_bytes()
 HEARD = (
-    Notice(
+    FileInterest(
         "/app/a\n\ud800.py",
         is_glob=True,
-        views=((Cut(0, 40), Cut(-5, None)), ()),
+        views=((LineSlice(0, 40), LineSlice(-5, None)), ()),
         regions=((3, 9),),
         is_edited=True,
     ),
@@ -93,8 +91,8 @@ def test_a_journal_is_read_whole_and_written_as_it_was() -> None:
     assert [_record(line) for line in again.splitlines()] == [
         _record(line) for line in JOURNAL.splitlines()
     ]
-    assert records[-1] == Heard(HEARD)
-    events = [record.event for record in records if isinstance(record, Happened)]
+    assert records[-1] == HostNotice(HEARD)
+    events = [record.event for record in records if isinstance(record, EventApplied)]
     assert [event for event in events if isinstance(event, Compacted | FactPinned | Forgotten)] == [
         Compacted(frozenset({EntryNumber(1), EntryNumber(2)}), window.ledger.facts, 4),
         FactPinned(FactId("f1")),

@@ -9,18 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from live_memory.core.errors import SnapshotTooNew, SnapshotUnreadable
-from live_memory.core.hosts.events import Cut
-from live_memory.core.hosts.grep import Grep
-from live_memory.core.hosts.notices import AnythingChanged, Notice
-from live_memory.core.hosts.shell import Search
-from live_memory.core.memory.events import MemoryEvent, NoteWritten
-from live_memory.core.memory.window import Window, apply
+from live_memory.core.hosts.commands import Grep
+from live_memory.core.hosts.events import LineSlice
+from live_memory.core.hosts.notices import AnythingChanged, FileInterest, Search
+from live_memory.core.memory.window import MemoryEvent, NoteWritten, Window, apply
 from live_memory.core.reading.redaction import Redactor
 from live_memory.core.saving.journal import (
-    Begun,
     Broken,
-    Happened,
-    Heard,
+    EventApplied,
+    HostNotice,
+    JournalHeader,
     Record,
     begun_in,
     holds_secret,
@@ -34,8 +32,8 @@ from tests.support import strategies as given_a
 
 
 def _journal(events: list[MemoryEvent]) -> bytes:
-    happened: list[Record] = [Happened(n, event) for n, event in enumerate(events, 1)]
-    return b"".join(line_of(record) for record in [Begun(1, "/w"), *happened])
+    happened: list[Record] = [EventApplied(n, event) for n, event in enumerate(events, 1)]
+    return b"".join(line_of(record) for record in [JournalHeader(1, "/w"), *happened])
 
 
 def _memory(events: list[MemoryEvent]) -> Memory:
@@ -55,8 +53,10 @@ def test_replay_over_any_earlier_or_later_snapshot_gives_the_same_memory(
 
 
 @given(st.lists(given_a.subjects, max_size=6).map(tuple))
-def test_what_was_heard_comes_back(subjects: tuple[Notice | Search | AnythingChanged, ...]) -> None:
-    data = line_of(Heard(subjects))
+def test_what_was_heard_comes_back(
+    subjects: tuple[FileInterest | Search | AnythingChanged, ...],
+) -> None:
+    data = line_of(HostNotice(subjects))
     assert replayed(Memory(), records_in(data)).heard == subjects
 
 
@@ -91,7 +91,7 @@ def test_a_flipped_bit_is_noticed_and_nothing_wrong_is_taken_for_true() -> None:
 
 def test_a_gap_ends_a_journal() -> None:
     with pytest.raises(Broken, match="missing"):
-        replayed(Memory(), [Happened(2, NOTES[0])])
+        replayed(Memory(), [EventApplied(2, NOTES[0])])
 
 
 def _heard_file(views: bytes, regions: bytes) -> bytes:
@@ -134,14 +134,14 @@ def test_a_journal_of_a_newer_version_is_named_as_such() -> None:
         begun_in(_line(b'{"kind":"begun","version":99,"generation":1,"root":"/w"}'))
 
 
-@pytest.mark.parametrize("first", [b"", b"\n\n", line_of(Heard(()))])
+@pytest.mark.parametrize("first", [b"", b"\n\n", line_of(HostNotice(()))])
 def test_what_begins_otherwise_is_no_journal(first: bytes) -> None:
     with pytest.raises(SnapshotUnreadable, match="begin"):
         begun_in(first)
 
 
 def test_a_record_is_one_line_of_json() -> None:
-    record: Record = Heard((Notice("/a\n\ud800", views=((Cut(0, 9),),)),))
+    record: Record = HostNotice((FileInterest("/a\n\ud800", views=((LineSlice(0, 9),),)),))
     line = line_of(record)
     assert line.count(b"\n") == 1
     assert json.loads(line)["record"]["subjects"][0]["path"] == "/a\n\ud800"
@@ -152,8 +152,8 @@ def test_a_record_is_one_line_of_json() -> None:
 @pytest.mark.parametrize(
     ("subject", "expected"),
     [
-        (Notice("/w/a.py"), False),
-        (Notice("/w/ghp_0123456789abcdefghijklmnopqrstuvwxyz.py"), True),
+        (FileInterest("/w/a.py"), False),
+        (FileInterest("/w/ghp_0123456789abcdefghijklmnopqrstuvwxyz.py"), True),
         (Search("/w", Grep("def ask")), False),
         (Search("/w", Grep("ghp_0123456789abcdefghijklmnopqrstuvwxyz")), True),
         (Search("/w", Grep("x", glob="ghp_0123456789abcdefghijklmnopqrstuvwxyz*")), True),
@@ -161,6 +161,6 @@ def test_a_record_is_one_line_of_json() -> None:
     ],
 )
 def test_a_name_or_an_expression_that_is_a_secret_is_not_written_down(
-    subject: Notice | Search | AnythingChanged, expected: bool
+    subject: FileInterest | Search | AnythingChanged, expected: bool
 ) -> None:
     assert holds_secret(subject, Redactor()) is expected

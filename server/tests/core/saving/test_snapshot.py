@@ -7,12 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.core.asking.answer import CitationStatus, Mode
+from live_memory.core.answer import CitationStatus, Mode
 from live_memory.core.errors import Corrupt, SnapshotTooNew, SnapshotUnreadable
-from live_memory.core.memory.events import FileObserved
 from live_memory.core.memory.ledger import FactId, FactKind, FactOrigin
-from live_memory.core.memory.window import Window, apply, questions
-from live_memory.core.saving.sealing import sealed, unsealed
+from live_memory.core.memory.window import FileObserved, Window, apply, questions
 from live_memory.core.saving.snapshot import (
     VERSION,
     Beginning,
@@ -20,7 +18,9 @@ from live_memory.core.saving.snapshot import (
     Snapshot,
     from_form,
     root_of,
+    sealed,
     to_form,
+    unsealed,
 )
 from live_memory.core.values import ContentHash, Instant, Origin, RelPath
 from tests.support import strategies as given_a

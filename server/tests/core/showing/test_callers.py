@@ -3,18 +3,17 @@
 import pytest
 
 from live_memory.core.evidence.outline import outline
-from live_memory.core.evidence.places import Definition, OpenedFile, Place
+from live_memory.core.evidence.packet import callers, in_order, rendered
+from live_memory.core.evidence.places import Definition, Place, RankedFileText
 from live_memory.core.evidence.uses import Use, uses_of
-from live_memory.core.showing.callers import callers, in_order
-from live_memory.core.showing.packet import rendered
 from live_memory.core.values import ContentHash, RelPath
 
 PLENTY = 100_000
 
 
-def _opened(name: str, text: str) -> OpenedFile:
+def _opened(name: str, text: str) -> RankedFileText:
     lines, path = text.splitlines(), RelPath(name)
-    return OpenedFile(path, ContentHash.of(text.encode()), lines, outline(path, lines))
+    return RankedFileText(path, ContentHash.of(text.encode()), lines, outline(path, lines))
 
 
 def _function(name: str, lines: int) -> str:
@@ -30,12 +29,12 @@ TEST = _opened("tests/test_cart.py", _function("test_total", 4))
 TOTAL = CART.outline[0]
 
 
-def _uses(*files: OpenedFile) -> tuple[Use, ...]:
+def _uses(*files: RankedFileText) -> tuple[Use, ...]:
     lines = [Place(f.path, n, n) for f in files for n in range(1, len(f.lines) + 1)]
     return uses_of("total", lines, {f.path: f for f in files})
 
 
-def _shown(uses: list[Use], *files: OpenedFile, room: int, defined: bool = True) -> list[str]:
+def _shown(uses: list[Use], *files: RankedFileText, room: int, defined: bool = True) -> list[str]:
     definitions: list[Definition] = [TOTAL] if defined else []
     opened = {file.path: file for file in files}
     return [rendered(each) for each in callers(uses, definitions, opened, room=room)]

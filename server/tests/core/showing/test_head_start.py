@@ -2,18 +2,16 @@
 
 from dataclasses import replace
 
-from live_memory.core.asking.answer import (
-    Answer,
-    Citation,
-    CitationStatus,
-    Grounding,
-    Mode,
-    Question,
+from live_memory.core.answer import Answer, Citation, CitationStatus, Grounding, Mode, Question
+from live_memory.core.evidence.packet import AgentView, looked_at, recalled, view
+from live_memory.core.evidence.places import Place, RankedFileText
+from live_memory.core.memory.window import (
+    Entry,
+    EntryNumber,
+    FileChanged,
+    FileObserved,
+    QuestionAnswered,
 )
-from live_memory.core.evidence.places import OpenedFile, Place
-from live_memory.core.memory.events import EntryNumber, FileChanged, FileObserved, QuestionAnswered
-from live_memory.core.memory.window import Entry
-from live_memory.core.showing.head_start import Viewed, looked_at, recalled, view
 from live_memory.core.values import ContentHash, Instant, Origin, RelPath
 
 PATH, OTHER = RelPath("a.py"), RelPath("b.py")
@@ -58,8 +56,8 @@ def _seen(sha: ContentHash, start: int, end: int, origin: Origin = Origin.READ) 
     return Entry(EntryNumber(1), FileObserved(PATH, sha, start, end, 99, origin, Instant(0.0)))
 
 
-def _viewed(*entries: Entry) -> dict[RelPath, Viewed]:
-    viewed: dict[RelPath, Viewed] = {}
+def _viewed(*entries: Entry) -> dict[RelPath, AgentView]:
+    viewed: dict[RelPath, AgentView] = {}
     for entry in entries:
         view(viewed, entry)
     return viewed
@@ -67,8 +65,8 @@ def _viewed(*entries: Entry) -> dict[RelPath, Viewed]:
 
 def test_looks_at_the_same_bytes_add_up_and_other_bytes_take_over() -> None:
     looks = [_seen(SHA, 1, 5), _seen(SHA, 8, 9, Origin.EDIT)]
-    assert _viewed(*looks) == {PATH: Viewed(SHA, ((1, 5), (8, 9)))}
-    assert _viewed(*looks, _seen(LATER, 3, 4)) == {PATH: Viewed(LATER, ((3, 4),))}
+    assert _viewed(*looks) == {PATH: AgentView(SHA, ((1, 5), (8, 9)))}
+    assert _viewed(*looks, _seen(LATER, 3, 4)) == {PATH: AgentView(LATER, ((3, 4),))}
 
 
 def test_only_what_the_agent_read_or_changed_is_a_look() -> None:
@@ -79,13 +77,13 @@ def test_only_what_the_agent_read_or_changed_is_a_look() -> None:
 
 
 def test_what_was_looked_at_is_shown_the_newest_first_while_the_file_is_the_same() -> None:
-    file = OpenedFile(PATH, SHA, ["x = 1"] * 400, ())
-    viewed = Viewed(SHA, ((1, 5), (20, 30)))
+    file = RankedFileText(PATH, SHA, ["x = 1"] * 400, ())
+    viewed = AgentView(SHA, ((1, 5), (20, 30)))
     assert looked_at(file, viewed) == (Place(PATH, 20, 30), Place(PATH, 1, 5))
     assert looked_at(file, None) == ()
-    assert looked_at(OpenedFile(PATH, LATER, file.lines, ()), viewed) == ()
+    assert looked_at(RankedFileText(PATH, LATER, file.lines, ()), viewed) == ()
 
 
 def test_a_look_at_a_whole_file_or_at_very_much_of_it_points_nowhere() -> None:
-    assert looked_at(OpenedFile(PATH, SHA, ["x"] * 5, ()), Viewed(SHA, ((1, 5),))) == ()
-    assert looked_at(OpenedFile(PATH, SHA, ["x"] * 900, ()), Viewed(SHA, ((1, 300),))) == ()
+    assert looked_at(RankedFileText(PATH, SHA, ["x"] * 5, ()), AgentView(SHA, ((1, 5),))) == ()
+    assert looked_at(RankedFileText(PATH, SHA, ["x"] * 900, ()), AgentView(SHA, ((1, 300),))) == ()

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from live_memory.core.evidence.outline import outline
-from live_memory.core.evidence.places import OpenedFile, Place
-from live_memory.core.showing.packet import (
+from live_memory.core.evidence.packet import (
     Excerpt,
     excerpt,
     filled,
@@ -18,15 +17,16 @@ from live_memory.core.showing.packet import (
     room_of,
     spans_around,
 )
+from live_memory.core.evidence.places import Place, RankedFileText
 from live_memory.core.values import ContentHash, RelPath
 
 PATH, OTHER = RelPath("a.py"), RelPath("b.py")
 PLENTY = 10_000
 
 
-def _opened(text: str, path: RelPath = PATH) -> OpenedFile:
+def _opened(text: str, path: RelPath = PATH) -> RankedFileText:
     lines = text.splitlines()
-    return OpenedFile(path, ContentHash.of(text.encode()), lines, outline(path, lines))
+    return RankedFileText(path, ContentHash.of(text.encode()), lines, outline(path, lines))
 
 
 SHORT = _opened(
@@ -36,7 +36,7 @@ LONG = _opened("def save(\n    cookie,\n):\n" + "    x()\n" * 200)
 SHORT_SAVE, LONG_SAVE = SHORT.outline[1], LONG.outline[0]
 
 
-def _part(file: OpenedFile, *spans: tuple[int, int], name: str = "f") -> Excerpt:
+def _part(file: RankedFileText, *spans: tuple[int, int], name: str = "f") -> Excerpt:
     return Excerpt(file, spans, (name,), spans[-1])
 
 
@@ -164,7 +164,7 @@ def test_no_line_of_a_file_can_pass_for_the_head_of_a_place(
     lines: list[str], wanted: list[tuple[int, int]], room: int
 ) -> None:
     """A file may hold what looks like the end of the evidence."""
-    file = OpenedFile(PATH, ContentHash.of(b""), lines, ())
+    file = RankedFileText(PATH, ContentHash.of(b""), lines, ())
     shown = filled([_part(file, span) for span in wanted], room)
     texts = [rendered(each) for each in shown]
     assert sum(len(text) + 2 for text in texts) <= room

@@ -2,11 +2,9 @@
 
 from dataclasses import replace
 
+from live_memory.core.evidence.grounding import Sufficiency, Support
 from live_memory.core.evidence.outline import outline
-from live_memory.core.evidence.places import OpenedFile, Place, RankedUnit
-from live_memory.core.evidence.support import Standing, Support
-from live_memory.core.evidence.uses import Step, Use
-from live_memory.core.showing.saying import (
+from live_memory.core.evidence.packet import (
     ending,
     leading,
     nothing_found,
@@ -14,17 +12,19 @@ from live_memory.core.showing.saying import (
     uses_lead,
     way_lead,
 )
+from live_memory.core.evidence.places import Place, RankedFileText, RankedUnit
+from live_memory.core.evidence.uses import CallStep, Use
 from live_memory.core.values import ContentHash, RelPath
 
 PLENTY = 10_000
 PATH = RelPath("a.py")
 PLACE = Place(PATH, 1, 3)
-ENOUGH = Support(Standing.ENOUGH, ())
+ENOUGH = Support(Sufficiency.ENOUGH, ())
 
 
-def _opened(name: str, text: str) -> OpenedFile:
+def _opened(name: str, text: str) -> RankedFileText:
     lines, path = text.splitlines(), RelPath(name)
-    return OpenedFile(path, ContentHash.of(text.encode()), lines, outline(path, lines))
+    return RankedFileText(path, ContentHash.of(text.encode()), lines, outline(path, lines))
 
 
 SAVE = _opened("a.py", 'def save():\n    """Save it. Then more."""\n    return send()\n')
@@ -73,12 +73,12 @@ def test_a_name_that_is_only_imported_or_not_used_is_said_to_be_so() -> None:
 
 def test_a_way_is_told_call_by_call_and_says_where_it_is_one_of_several() -> None:
     save, send = SAVE.outline[0], SEND.outline[0]
-    first = Step(Use(Place(PATH, 3, 3), save, is_import=False), send, among=1)
+    first = CallStep(Use(Place(PATH, 3, 3), save, is_import=False), send, among=1)
     assert way_lead([first]).splitlines() == [
         "From `save` to `send` in 1 call:",
         "1. `save` (a.py:3) calls `send`",
     ]
-    loose = Step(Use(Place(PATH, 9, 9), None, is_import=False), save, among=3)
+    loose = CallStep(Use(Place(PATH, 9, 9), None, is_import=False), save, among=3)
     assert way_lead([loose, first]).splitlines() == [
         "From a.py:9 to `send` in 2 calls:",
         "1. (a.py:9) calls `save` (may be, one of 3)",
@@ -88,33 +88,33 @@ def test_a_way_is_told_call_by_call_and_says_where_it_is_one_of_several() -> Non
 
 def test_what_is_not_there_is_named_with_the_nearest_and_what_was_looked_for() -> None:
     near = [RankedUnit(Place(PATH, n, n), None, 1.0) for n in range(1, 6)]
-    none = Support(Standing.NONE, ("Kafka",), ("Kafka", "topic"), ("Kafka", "topic", "sent"))
+    none = Support(Sufficiency.NONE, ("Kafka",), ("Kafka", "topic"), ("Kafka", "topic", "sent"))
     assert nothing_found(none, near).splitlines() == [
         "Not found in this workspace: `Kafka`.",
         "The nearest, and probably something else: a.py:1; a.py:2; a.py:3.",
         "Looked for: Kafka, topic, sent.",
     ]
-    elsewhere = Support(Standing.NONE, (), ("topic",))
+    elsewhere = Support(Sufficiency.NONE, (), ("topic",))
     assert nothing_found(elsewhere, ()) == "Not found in this workspace."
-    assert nothing_found(Support(Standing.NONE, ()), ()) == "Not found in this workspace."
+    assert nothing_found(Support(Sufficiency.NONE, ()), ()) == "Not found in this workspace."
 
 
 def test_the_end_says_what_the_places_hold() -> None:
     assert ending(1, ENOUGH, (), room=PLENTY) == (
         "1 place checked just now. They hold all telling words of the question."
     )
-    thin = Support(Standing.THIN, ("Kafka",), ("Kafka", "topic"))
+    thin = Support(Sufficiency.THIN, ("Kafka",), ("Kafka", "topic"))
     assert ending(2, thin, (), room=PLENTY) == (
         "2 places checked just now. Nowhere here: `Kafka`. Not in these places: `topic`."
     )
-    only_unknown = Support(Standing.THIN, ("Kafka",), ("Kafka",))
+    only_unknown = Support(Sufficiency.THIN, ("Kafka",), ("Kafka",))
     assert ending(2, only_unknown, (), room=PLENTY) == (
         "2 places checked just now. Nowhere here: `Kafka`."
     )
     # What stands nowhere is in no place either: that is said once.
     apart = replace(only_unknown, is_scattered=True)
     assert ending(2, apart, (), room=PLENTY) == ending(2, only_unknown, (), room=PLENTY)
-    scattered = Support(Standing.THIN, (), is_scattered=True)
+    scattered = Support(Sufficiency.THIN, (), is_scattered=True)
     assert ending(2, scattered, (), room=PLENTY) == (
         "2 places checked just now. None of them holds all that the question names."
     )
@@ -136,14 +136,14 @@ def test_further_places_are_named_as_far_as_there_is_room() -> None:
 
 def test_a_lead_says_what_speaks_against_it() -> None:
     lead = "Best fit: a.py:1-9 `f`."
-    assert qualified(lead, Support(Standing.ENOUGH, ())) == lead
-    lacking = Support(Standing.THIN, (), lacking=("session",))
+    assert qualified(lead, Support(Sufficiency.ENOUGH, ())) == lead
+    lacking = Support(Sufficiency.THIN, (), lacking=("session",))
     assert qualified(lead, lacking) == "Closest: a.py:1-9 `f`. It holds nothing of `session`."
-    apart = Support(Standing.APART, (), lacking=("session",))
+    apart = Support(Sufficiency.APART, (), lacking=("session",))
     assert qualified(lead, apart).splitlines() == [
         "Probably not here: no place that was found holds all that is asked for.",
         "The nearest: a.py:1-9 `f`. It holds nothing of `session`.",
     ]
-    assert qualified(lead, Support(Standing.APART, ())).endswith("\nThe nearest: a.py:1-9 `f`.")
-    vague = Support(Standing.THIN, (), sought=("slow",), is_vague=True)
+    assert qualified(lead, Support(Sufficiency.APART, ())).endswith("\nThe nearest: a.py:1-9 `f`.")
+    vague = Support(Sufficiency.THIN, (), sought=("slow",), is_vague=True)
     assert qualified(lead, vague) == f"{lead} The question names only `slow`: say what it is about."

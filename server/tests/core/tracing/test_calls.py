@@ -5,8 +5,8 @@ from textwrap import dedent
 import pytest
 
 from live_memory.core.evidence.outline import outline
-from live_memory.core.evidence.places import Definition, OpenedFile
-from live_memory.core.tracing.calls import meant_by, objects_on
+from live_memory.core.evidence.places import Definition, RankedFileText
+from live_memory.core.evidence.uses import meant_by, objects_on
 from live_memory.core.values import ContentHash, RelPath
 
 SHOP = """
@@ -64,16 +64,18 @@ STORES = """
 """
 
 
-def _opened(name: str, text: str) -> OpenedFile:
+def _opened(name: str, text: str) -> RankedFileText:
     lines = dedent(text).splitlines()
     path = RelPath(name)
-    return OpenedFile(path, ContentHash.of(text.encode()), lines, outline(path, lines))
+    return RankedFileText(path, ContentHash.of(text.encode()), lines, outline(path, lines))
 
 
 FILES = [_opened("shop.py", SHOP), _opened("lib/stores.py", STORES)]
 
 
-def _meant(line: str, caller: str, name: str, files: list[OpenedFile] = FILES) -> dict[str, int]:
+def _meant(
+    line: str, caller: str, name: str, files: list[RankedFileText] = FILES
+) -> dict[str, int]:
     """By the names of what may be meant, one of how many it is."""
     every = [(file, definition) for file in files for definition in file.outline]
     file, within = next(pair for pair in every if pair[1].name == caller)

@@ -3,14 +3,14 @@
 import pytest
 
 from live_memory.core.evidence.outline import outline
-from live_memory.core.evidence.places import Definition, DefinitionKind, OpenedFile, Place
-from live_memory.core.tracing.imports import is_foreign, owner_of, renamed, told_apart
+from live_memory.core.evidence.places import Definition, DefinitionKind, Place, RankedFileText
+from live_memory.core.evidence.uses import is_foreign, owner_of, renamed, told_apart
 from live_memory.core.values import ContentHash, RelPath
 
 
-def _opened(name: str, text: str) -> OpenedFile:
+def _opened(name: str, text: str) -> RankedFileText:
     lines, path = text.splitlines(), RelPath(name)
-    return OpenedFile(path, ContentHash.of(text.encode()), lines, outline(path, lines))
+    return RankedFileText(path, ContentHash.of(text.encode()), lines, outline(path, lines))
 
 
 def _two(ending: str) -> list[Definition]:

@@ -1,0 +1,256 @@
+"""Makes the environment that the plugin runs in, once, for users who installed nothing else.
+
+    python3 -I -S install_env.py DATA_FOLDER VERSION
+
+It installs what the plugin's `server/locked` lists into `DATA_FOLDER/environment/VERSION`, with uv
+where that is, else with venv and pip: finished packages only, each known by its hash, so that the
+index they come from decides nothing. The server itself is copied from the plugin. One at a time (a
+kernel lock); a file `status` says in a sentence how far it is, and a file `ready` that the
+environment is whole; one that does not run any more is made anew. At the end the server is started,
+so that the session that waited for it has its tool. Runs on any Python 3.8 and newer.
+"""
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+EACH_S = 900
+# A machine without network is not asked again with every session.
+PAUSE_S = 600
+NEEDED = (3, 11)
+# Where programs, folders, proxies and certificates are, and which index this machine uses. Nothing
+# else of a session's environment, which its project may have set, and of pip's and uv's options
+# none that says how or where to install.
+KEPT = frozenset(
+    "PATH HOME USER LOGNAME LANG LANGUAGE TZ TMPDIR XDG_CONFIG_HOME XDG_DATA_HOME XDG_CACHE_HOME "
+    "HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy "
+    "SSL_CERT_FILE SSL_CERT_DIR "
+    "PIP_INDEX_URL PIP_EXTRA_INDEX_URL PIP_NO_INDEX PIP_FIND_LINKS PIP_TRUSTED_HOST PIP_CERT "
+    "PIP_CLIENT_CERT PIP_PROXY PIP_DEFAULT_TIMEOUT "
+    "UV_DEFAULT_INDEX UV_INDEX UV_INDEX_URL UV_EXTRA_INDEX_URL UV_NO_INDEX UV_FIND_LINKS "
+    "UV_INSECURE_HOST UV_NATIVE_TLS UV_SYSTEM_CERTS UV_OFFLINE UV_HTTP_TIMEOUT "
+    "UV_PYTHON_INSTALL_MIRROR".split()
+)
+# What the server, which is started at the end, is told beside that.
+TOLD = ("LIVE_MEMORY_DATA_DIR", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_MCP_SERVER_URL")
+PLUGIN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+class Failed(Exception):
+    """It cannot be done; the text says why."""
+
+
+def main(data, version):
+    """Make it unless it is there and runs, is being made, or failed a moment ago."""
+    os.umask(0o077)
+    try:
+        os.setsid()  # what ends the session does not end us
+    except OSError:
+        pass
+    folder = os.path.join(data, "environment")
+    os.makedirs(folder, exist_ok=True)
+    lock = os.open(os.path.join(folder, "lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return
+    made, log = os.path.join(folder, version), os.path.join(folder, "log")
+    if is_made(made) or failed_lately(folder, version):
+        return
+    try:
+        with open(log, "w") as out:
+            make(made, version, Teller(folder, version), out)
+    except (Failed, OSError) as problem:
+        shutil.rmtree(made, ignore_errors=True)
+        say(
+            folder,
+            "Live Memory %s could not be installed for the plugin: %s. It is tried again in a "
+            "later session; the log is %s" % (version, problem, log),
+        )
+        return
+    with open(os.path.join(made, "ready"), "w"):
+        pass
+    start(made)
+    say(folder, "Live Memory %s is installed for the plugin" % version)
+    forget_others(folder, made)
+
+
+class Teller:
+    """Says how far it is, where `/live-memory-stats` and the next session find it."""
+
+    def __init__(self, folder, version):
+        self.folder, self.version = folder, version
+
+    def __call__(self, step):
+        text = "Live Memory %s is being installed for the plugin (%s); the tool is there when that"
+        say(self.folder, (text + " is done, usually within a minute") % (self.version, step))
+
+
+def make(made, version, tell, out):
+    """An environment with the server in it, by the first way that works."""
+    ways = list(ways_to(made))
+    if not ways:
+        raise Failed("it needs Python %d.%d or newer, or uv (https://docs.astral.sh/uv)" % NEEDED)
+    for name, begin, install in ways:
+        shutil.rmtree(made, ignore_errors=True)
+        tell("making its environment with %s" % name)
+        if not done(begin, out):
+            continue
+        tell("getting what it needs with %s" % name)
+        if done([*install, os.path.join(PLUGIN, "server/locked/server.txt")], out):
+            # Not every machine has these; the server then searches and parses by itself.
+            done([*install, os.path.join(PLUGIN, "server/locked/extras.txt")], out)
+            put_in(made, version)
+            if runs(made, out):
+                return
+    raise Failed(last_line(out.name) or "nothing said why")
+
+
+def ways_to(made):
+    """Each tool that is there, with its words to begin and to install what a file lists."""
+    python = os.path.join(made, "bin", "python")
+    only = ["--require-hashes", "--only-binary", ":all:", "--no-deps", "-r"]
+    uv = shutil.which("uv") or shutil.which("uv", path=os.path.expanduser("~/.local/bin"))
+    if uv and os.path.isabs(uv):
+        wanted = ">=%d.%d" % NEEDED
+        begin = [uv, "venv", "--python", wanted, made]
+        yield "uv", begin, [uv, "pip", "install", "--python", python, *only]
+    own = new_enough()
+    if own:
+        pip = [python, "-I", "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
+        yield "pip", [own, "-I", "-m", "venv", made], [*pip, *only]
+
+
+def new_enough():
+    """An interpreter that the server can run on."""
+    if sys.version_info >= NEEDED:
+        return sys.executable
+    for minor in range(20, NEEDED[1] - 1, -1):
+        found = shutil.which("python3.%d" % minor)
+        if found and os.path.isabs(found):
+            return found
+    return None
+
+
+def put_in(made, version):
+    """Copy the server, which needs no building, and its command."""
+    lib = os.path.join(made, "lib")
+    names = [name for name in os.listdir(lib) if name.startswith("python3")]
+    packages = os.path.join(lib, names[0], "site-packages")
+    source = os.path.join(PLUGIN, "server")
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(
+        os.path.join(source, "live_memory"), os.path.join(packages, "live_memory"), ignore=ignored
+    )
+    about = os.path.join(packages, "live_memory-%s.dist-info" % version)
+    os.makedirs(about)
+    with open(os.path.join(about, "METADATA"), "w") as out:
+        out.write("Metadata-Version: 2.1\nName: live-memory\nVersion: %s\n" % version)
+    with open(os.path.join(about, "direct_url.json"), "w") as out:
+        json.dump({"url": "file://" + source, "dir_info": {}}, out)
+    command = os.path.join(made, "bin", "live-memory")
+    shutil.copyfile(os.path.join(source, "scripts", "live-memory"), command)
+    os.chmod(command, 0o700)
+
+
+def is_made(made):
+    """Whether it is whole, and runs: its interpreter may be gone since."""
+    with open(os.devnull, "w") as nowhere:
+        return os.path.exists(os.path.join(made, "ready")) and runs(made, nowhere)
+
+
+def runs(made, out):
+    """Whether the server's command runs there."""
+    python = os.path.join(made, "bin", "python")
+    return done([python, "-I", "-m", "live_memory", "--version"], out)
+
+
+def done(words, out):
+    """Whether a program succeeded, far from any workspace; what it says goes to the log."""
+    out.write("$ %s\n" % " ".join(words))
+    out.flush()
+    try:
+        ended = subprocess.run(
+            words,
+            cwd="/",
+            env=kept(),
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            timeout=EACH_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as problem:
+        out.write("%s\n" % problem)
+        return False
+    return ended.returncode == 0
+
+
+def kept(*more):
+    """What of our environment programs are given; nothing that depends on a working folder."""
+    found = {
+        name: text
+        for name, text in os.environ.items()
+        if name in KEPT or name in more or name.startswith(("LC_", "UV_INDEX_"))
+    }
+    folders = [folder for folder in found.get("PATH", "").split(":") if os.path.isabs(folder)]
+    return {**found, "PATH": ":".join(folders) or "/usr/bin:/bin"}
+
+
+def start(made):
+    """Bring the server up where the host will look for it; a session may be waiting."""
+    has_host = "CLAUDE_CODE_MCP_SERVER_URL" in os.environ
+    words = [os.path.join(made, "bin", "python"), "-I", "-m", "live_memory"]
+    nothing = subprocess.DEVNULL  # what opens the server is among what it says
+    subprocess.run(
+        [*words, "headers" if has_host else "start"],
+        cwd="/",
+        env=kept(*TOLD),
+        stdin=nothing,
+        stdout=nothing,
+        stderr=nothing,
+        timeout=60,
+        check=False,
+    )
+
+
+def forget_others(folder, made):
+    """Remove older environments, but for the last one: a server may still run from there."""
+    others = [e.path for e in os.scandir(folder) if e.is_dir() and e.path != made]
+    for path in sorted(others, key=os.path.getmtime)[:-1]:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def failed_lately(folder, version):
+    """Whether this version could not be installed a moment ago."""
+    try:
+        with open(os.path.join(folder, "status")) as file:
+            text = file.read()
+            age_s = time.time() - os.fstat(file.fileno()).st_mtime
+    except OSError:
+        return False
+    return "%s could not be installed" % version in text and 0 <= age_s < PAUSE_S
+
+
+def say(folder, sentence):
+    """Put a sentence in the status file, whole."""
+    new = os.path.join(folder, "status.new")
+    with open(new, "w") as out:
+        out.write(sentence.replace("\n", " ") + "\n")
+    os.replace(new, os.path.join(folder, "status"))
+
+
+def last_line(path):
+    """The last thing that a program said."""
+    with open(path, errors="replace") as lines:
+        said = [line.strip() for line in lines if line.strip() and not line.startswith("$ ")]
+    return said[-1] if said else None
+
+
+if __name__ == "__main__":
+    os.environ["PATH"] = kept()["PATH"]
+    main(*sys.argv[1:3])

@@ -1,1 +1,0 @@
-"""Definitions by a grammar, read in a process of their own; see `reader`."""

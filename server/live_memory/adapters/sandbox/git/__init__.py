@@ -1,1 +1,0 @@
-"""What of a repository's git data is trusted."""

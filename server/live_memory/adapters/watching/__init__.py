@@ -1,1 +1,0 @@
-"""Notices changes in the folders of a workspace; a hint, which nothing rests on."""

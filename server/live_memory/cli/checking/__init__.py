@@ -1,1 +1,0 @@
-"""What `doctor` tries out, beyond what it looks at."""

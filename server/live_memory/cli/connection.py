@@ -1,0 +1,289 @@
+"""Talk to the server that was found; each connection is proved before anything is sent on it."""
+
+import http.client
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlencode
+
+from live_memory.cli.environment import ExitCode, Failure, holder, trouble_of
+from live_memory.settings import Settings
+from live_memory.web.identity import (
+    LOOPBACK,
+    new_nonce,
+    probe,
+    prove,
+    proved,
+    published,
+    read_token,
+)
+
+__all__ = ["ProvenServer", "find", "get", "health", "post", "stream"]
+
+# Finds the running server: one that proves itself, or the reason why there is none.
+#
+# Nobody sees the token before.
+
+
+# A server that is busy with a first look answers within this; a program that accepts and never
+# speaks costs no more than this.
+_PROBE_S = 2.0
+# Of one that cannot prove itself, as there is no token, it is only asked what it is.
+_AGAIN_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class ProvenServer:
+    """A server that has shown that it knows our token, and the key of this start of it."""
+
+    host: str
+    port: int
+    pid: int
+    token: str = field(repr=False)
+    key: str = field(repr=False)
+
+    @property
+    def url(self) -> str:
+        """Its address, as a person would type it."""
+        shown = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{shown}:{self.port}"
+
+
+def find(settings: Settings) -> ProvenServer:
+    """The running server of this data folder, wherever it said that it listens.
+
+    Raises:
+        Failure: nobody answers, or a stranger does.
+        InvalidRequest: the token file is not to be trusted.
+    """
+    here = (LOOPBACK.get(settings.host, settings.host), settings.port)
+    token, heard = _token(settings), _Heard()
+    if token is not None:
+        said = published(settings.data_dir)
+        addresses = [(said.host, said.port), here] if said else [here]
+        for host, port in dict.fromkeys(addresses):
+            nonce = new_nonce()
+            reply = heard[host, port] = probe(
+                host, port, f"/health?nonce={nonce}", within_s=_PROBE_S
+            )
+            found = proved(token, nonce=nonce, host=host, port=port, reply=reply)
+            if found is not None:
+                return ProvenServer(host, port, found.pid, token, found.key)
+    raise _unproved(settings, heard) or _stranger(here, settings, heard) or _absent(settings)
+
+
+def _token(settings: Settings) -> str | None:
+    """The installation's token; nothing where no server was ever started."""
+    is_there = os.path.lexists(settings.data_dir / "token")
+    return read_token(settings.data_dir) if is_there else None
+
+
+class _Heard(dict[tuple[str, int], Mapping[str, object] | None]):
+    """What each address said of its health; one without a token's nonce is asked when needed."""
+
+    def __missing__(self, address: tuple[str, int]) -> Mapping[str, object] | None:
+        return probe(*address, "/health", within_s=_AGAIN_S)
+
+
+def _unproved(settings: Settings, heard: _Heard) -> Failure | None:
+    """Why our own server, which the kernel says is alive, did not prove itself."""
+    ours = holder(settings.data_dir / "lock")
+    if ours is None:
+        return None
+    said = published(settings.data_dir)
+    there = (said.host if said else settings.host, ours.port)
+    if not _is_held(*there):
+        return None  # it has no port yet, or no more
+    if heard[there] is None:
+        what, kind = f"listens on port {ours.port} and does not answer", "timeout"
+    else:
+        what, kind = f"runs with another token than '{settings.data_dir / 'token'}'", "auth"
+    return Failure(
+        f"the server of '{settings.data_dir}' (process {ours.pid}) {what}",
+        code=ExitCode.LOCKED,
+        kind=kind,
+        fix="run `live-memory stop`, which ends it all the same, then `live-memory start`",
+    )
+
+
+def _stranger(there: tuple[str, int], settings: Settings, heard: _Heard) -> Failure | None:
+    if not _is_held(*there):
+        return None
+    is_like_us = {"status", "reasons"} <= (heard[there] or {}).keys()
+    who = "is of another user or data folder" if is_like_us else "is not Live Memory"
+    return Failure(
+        f"port {there[1]} is held by a program that is not the Live Memory server of "
+        f"'{settings.data_dir}' (it {who})",
+        code=ExitCode.STRANGER,
+        kind="stranger",
+        fix="stop it, or set another port, of the plugin with `/plugin`, else with "
+        "LIVE_MEMORY_PORT",
+    )
+
+
+def _absent(settings: Settings) -> Failure:
+    known, code = trouble_of(settings.data_dir), ExitCode.UNREACHABLE
+    if known is not None:
+        return Failure(f"no Live Memory server runs: {known}", code=code, kind="unreachable")
+    return Failure(
+        f"no Live Memory server answers on port {settings.port}",
+        code=code,
+        kind="unreachable",
+        fix="run `live-memory start`",
+    )
+
+
+def _is_held(host: str, port: int) -> bool:
+    try:
+        socket.create_connection((host, port), timeout=_PROBE_S).close()
+    except ConnectionRefusedError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+# Figures and forgetting take milliseconds; opening a large workspace for them takes longer.
+_QUICK_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """`ok`, or `degraded` with the reasons in words for a person; notes are no reason for it."""
+
+    status: str
+    reasons: tuple[str, ...]
+    notes: tuple[str, ...]
+    version: str
+
+
+def health(server: ProvenServer) -> Health:
+    """What the server says of itself to someone who has the token.
+
+    Raises:
+        Failure: the server failed or went away.
+    """
+    said = get(server, "/health")
+    status, version = str(said.get("status")), str(said.get("version"))
+    return Health(status, _texts(said, "reasons"), _texts(said, "notes"), version)
+
+
+def get(server: ProvenServer, path: str, **query: str) -> dict[str, object]:
+    """Read one object from the server.
+
+    Raises:
+        Failure: the server refused, failed or went away.
+    """
+    target = f"{path}?{urlencode(query)}" if query else path
+    return _only(_lines(server, "GET", target, body=None, timeout_s=_QUICK_S))
+
+
+def post(server: ProvenServer, path: str, body: Mapping[str, object]) -> dict[str, object]:
+    """Send one object and read the reply.
+
+    Raises:
+        Failure: the server refused, failed or went away.
+    """
+    return _only(_lines(server, "POST", path, body=body, timeout_s=_QUICK_S))
+
+
+def stream(
+    server: ProvenServer, path: str, body: Mapping[str, object], *, timeout_s: float
+) -> Iterator[dict[str, object]]:
+    """Send one object and read replies, one a line, as they come; `timeout_s` is between lines.
+
+    Raises:
+        Failure: the server refused, failed or went away.
+    """
+    return _lines(server, "POST", path, body=body, timeout_s=timeout_s)
+
+
+def _texts(said: Mapping[str, object], name: str) -> tuple[str, ...]:
+    found = said.get(name)
+    return tuple(map(str, found)) if isinstance(found, list) else ()
+
+
+def _lines(
+    server: ProvenServer,
+    method: str,
+    target: str,
+    *,
+    body: Mapping[str, object] | None,
+    timeout_s: float,
+) -> Iterator[dict[str, object]]:
+    data = None if body is None else json.dumps(body).encode()
+    connection = http.client.HTTPConnection(server.host, server.port)
+    # It must never connect by itself: another connection is not the one that was proved.
+    connection.auto_open = 0
+    try:
+        connection.sock, key = _proved(server, within_s=timeout_s)
+        headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+        connection.request(method, target, body=data, headers=headers)
+        response = connection.getresponse()
+        for line in response if response.status == http.client.OK else [response.read()]:
+            if line.strip():
+                yield _checked(_object(line), status=response.status)
+    except TimeoutError as problem:
+        raise Failure(
+            f"the server at {server.url} did not answer in time",
+            code=ExitCode.UNREACHABLE,
+            kind="timeout",
+        ) from problem
+    except (OSError, http.client.HTTPException) as problem:
+        raise Failure(
+            f"the server at {server.url} went away: run `live-memory start`",
+            code=ExitCode.UNREACHABLE,
+            kind="unreachable",
+        ) from problem
+    finally:
+        connection.close()
+
+
+def _proved(server: ProvenServer, *, within_s: float) -> tuple[socket.socket, str]:
+    """A connection whose other end is our server, and what opens that.
+
+    Raises:
+        OSError: nobody is there, or somebody else, who was shown nothing.
+    """
+    until = time.monotonic() + within_s
+    connection = socket.create_connection((server.host, server.port), timeout=within_s)
+    found = prove(connection, token=server.token, within_s=until - time.monotonic())
+    if found is None:
+        connection.close()
+        if time.monotonic() >= until:
+            raise TimeoutError
+        raise ConnectionError("another program")
+    connection.settimeout(within_s)
+    return connection, found.key
+
+
+def _object(line: bytes) -> dict[str, object]:
+    try:
+        value: object = json.loads(line)
+    except ValueError:
+        value = None
+    return value if isinstance(value, dict) else {}
+
+
+def _checked(reply: dict[str, object], *, status: int) -> dict[str, object]:
+    error = reply.get("error")
+    if isinstance(error, dict):
+        kind = str(error.get("class"))
+        code = ExitCode.REFUSED if kind == "invalid" else ExitCode.FAILED
+        raise Failure(str(error.get("message")), code=code, kind=kind)
+    if status >= 300:
+        raise Failure(
+            f"the server answered {status} without a reason: run `live-memory doctor`",
+            code=ExitCode.FAILED,
+            kind="provider",
+        )
+    return reply
+
+
+def _only(replies: Iterator[dict[str, object]]) -> dict[str, object]:
+    for reply in replies:
+        return reply
+    return {}

@@ -1,0 +1,281 @@
+"""What of its starter's environment a server is given that outlives it.
+
+A session's environment is not its user's alone: a project's settings may set any of it. So where a
+session starts the server of all projects, that gets what says where programs, folders and proxies
+are, and nothing that says which model answers or who pays for it: `config.toml` does.
+"""
+
+import ctypes
+import fcntl
+import os
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from pathlib import Path
+from types import TracebackType
+
+import click
+
+from live_memory.core.errors import InvalidRequest
+
+__all__ = [
+    "ExitCode",
+    "Failure",
+    "FileLock",
+    "StartMode",
+    "absolute_path",
+    "forget_trouble",
+    "holder",
+    "is_of_a_session",
+    "lasting",
+    "limit_malloc_arenas",
+    "note_trouble",
+    "settings_in",
+    "trouble_of",
+]
+
+# What a host sets for what it starts; a person's own shell has none of them.
+_MARKS = (
+    *("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PROJECT_DIR"),
+    *("CLAUDE_PLUGIN_ROOT", "CLAUDE_CODE_MCP_SERVER_URL"),
+)
+_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+_KEPT = frozenset(
+    {
+        *("PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "SYSTEMROOT"),
+        *("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"),
+        "XDG_RUNTIME_DIR",
+        "CLAUDE_CONFIG_DIR",  # where the user's own Claude Code has its login
+        *_PROXIES,
+        *map(str.lower, _PROXIES),
+    }
+)
+_DATA_DIR = "LIVE_MEMORY_DATA_DIR"
+
+
+def is_of_a_session(environ: Mapping[str, str]) -> bool:
+    """Whether a host started this process, and not a person in a shell."""
+    return any(name in environ for name in _MARKS)
+
+
+def settings_in(environ: Mapping[str, str]) -> Mapping[str, str]:
+    """Where settings may be read from; a session names the data folder and nothing else.
+
+    A shell names that folder as it names any, seen from its working folder.
+    """
+    found = dict(environ)
+    if is_of_a_session(environ):
+        found = {name: text for name, text in environ.items() if name == _DATA_DIR}
+    named = found.get(_DATA_DIR, "")
+    if named and not named.startswith("~"):
+        with suppress(FileNotFoundError):  # the working folder is gone: refused as it stands
+            found[_DATA_DIR] = str(Path(named).absolute())
+    return found
+
+
+def lasting(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a server that stays: of a person's shell all but what is of a session."""
+    if is_of_a_session(environ):
+        found = {k: v for k, v in environ.items() if k in _KEPT or k.startswith("LC_")}
+    else:
+        gone = ("CLAUDE", "PYTHON")
+        found = {k: v for k, v in environ.items() if k in _KEPT or not k.startswith(gone)}
+    return found | {"PATH": absolute_path(environ)}
+
+
+def absolute_path(environ: Mapping[str, str]) -> str:
+    """`PATH` without what the working folder decides: a repository may be that folder."""
+    folders = [folder for folder in environ.get("PATH", "").split(":") if folder.startswith("/")]
+    return ":".join(dict.fromkeys(folders)) or "/usr/bin:/bin"
+
+
+# Keeps the C library's heap of a long-running server together.
+
+
+# glibc's name for the setting, and as many heaps as two cores use at once. By its own rule each
+# thread gets one, up to eight a core, and what a worker thread freed stays in that: 35 MB more
+# after five minutes of mixed load (benchmark/README, "soak").
+_ARENA_MAX, _ARENAS = -8, 2
+
+
+def limit_malloc_arenas() -> None:
+    """Share few heaps among all threads; call it before there are any."""
+    if sys.platform == "linux":
+        # Another C library knows no such setting, and needs none.
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).mallopt(_ARENA_MAX, _ARENAS)
+
+
+# Who looks after a server that runs.
+
+
+class StartMode(StrEnum):
+    """Decides whether a server ends when it is not needed, and whether another may replace it."""
+
+    FOREGROUND = "foreground"
+    """Somebody runs it by hand: it stays as it is."""
+    BACKGROUND = "background"
+    """A session or `start` brought it up: nobody but us looks after it."""
+    SERVICE = "service"
+    """The machine's supervisor runs it: it stays, and takes the place of a background one."""
+
+
+# How a command ends when it does not succeed, and why no server runs, for who asks later.
+#
+# A session that gets no memory goes on without a word, so what stood in the way is written down.
+
+
+_NAME = "not-started"
+_LONGEST_MESSAGE = 2_000
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+_READABLE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class ExitCode(IntEnum):
+    """What the shell sees; 2 is also what click itself uses for a misspelt option."""
+
+    FINE = 0
+    FAILED = 1
+    REFUSED = 2
+    LOCKED = 3
+    STRANGER = 4
+    UNREACHABLE = 5
+
+
+class Failure(click.ClickException):
+    """One sentence that says what to do, a class for programs, and the exit code."""
+
+    def __init__(self, message: str, *, code: ExitCode, kind: str, fix: str | None = None) -> None:
+        """`fix` is told after the message, and by itself where there is a place for it."""
+        super().__init__(f"{message}: {fix}" if fix else message)
+        self.code = code
+        self.kind = kind
+        self.what = message
+        self.fix = fix
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def note_trouble(data_dir: Path, text: str) -> None:
+    """Write down the first line of what went wrong, where that can be."""
+    with suppress(OSError):
+        descriptor = os.open(data_dir / _NAME, _WRITE, 0o600)
+        try:
+            os.write(descriptor, text.partition("\n")[0].encode()[:_LONGEST_MESSAGE])
+        finally:
+            os.close(descriptor)
+
+
+def forget_trouble(data_dir: Path) -> None:
+    """Nothing is wrong any more."""
+    with suppress(OSError):
+        (data_dir / _NAME).unlink(missing_ok=True)
+
+
+def trouble_of(data_dir: Path) -> str | None:
+    """What is in the way of a server, or was when one was to be started last."""
+    if data_dir.is_dir() and not os.access(data_dir, os.W_OK | os.X_OK):
+        return (
+            f"data folder '{data_dir}' cannot be written to: make it writable, or set another "
+            "with `data_dir`"
+        )
+    try:
+        descriptor = os.open(data_dir / _NAME, _READABLE)
+    except OSError:
+        return None
+    try:
+        return os.read(descriptor, _LONGEST_MESSAGE).decode("utf-8", "replace").strip() or None
+    finally:
+        os.close(descriptor)
+
+
+# A file that one process at a time holds; the kernel lets go of it however the process ends.
+
+
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_LOOK_EVERY_S = 0.05
+# More than two numbers ever take.
+_LONGEST = 64
+
+
+@dataclass(frozen=True, slots=True)
+class LockHolder:
+    """The process that holds a data folder, and the port that it listens on or soon will."""
+
+    pid: int
+    port: int
+
+
+def holder(file: Path) -> LockHolder | None:
+    """Who holds a server's lock now; nobody, or nobody who said so, is nothing."""
+    try:
+        descriptor = os.open(file, _READ)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        with suppress(ValueError):
+            pid, port = map(int, os.read(descriptor, _LONGEST).split())
+            return LockHolder(pid, port)
+    finally:
+        os.close(descriptor)
+    return None
+
+
+class FileLock:
+    """Held from `take` until the `with` block ends.
+
+    What the file says is for a person who looks: a number in it locks nobody out.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._descriptor = -1
+
+    def __enter__(self) -> "FileLock":
+        """Open the file.
+
+        Raises:
+            InvalidRequest: it cannot be opened.
+        """
+        try:
+            self._descriptor = os.open(self._file, _FLAGS, 0o600)
+        except OSError as problem:
+            raise InvalidRequest(
+                f"lock file '{self._file}' cannot be opened ({problem.strerror}): make its folder "
+                "writable, or set another with `data_dir`"
+            ) from None
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Let go."""
+        os.close(self._descriptor)
+
+    def take(self, *, within_s: float = 0.0) -> bool:
+        """Hold it, waiting for whoever does; false where that takes too long."""
+        until = time.monotonic() + within_s
+        while True:
+            try:
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() >= until:
+                    return False
+                time.sleep(_LOOK_EVERY_S)
+            else:
+                return True
+
+    def note(self, text: str) -> None:
+        """Say in the file who holds it."""
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, text.encode("ascii"), 0)

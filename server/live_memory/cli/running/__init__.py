@@ -1,1 +1,0 @@
-"""Whether the server runs: started, found, replaced and stopped from the command line."""

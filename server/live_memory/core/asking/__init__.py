@@ -1,1 +1,0 @@
-"""A question, its answer, and whether its citations hold."""

@@ -1,1 +1,0 @@
-"""What is looked for in files that the index does not know yet."""

@@ -1,1 +1,0 @@
-"""What calls may lead to, as far as names tell."""

@@ -1,0 +1,210 @@
+"""What happens to a question: read this first.
+
+    one revision of the window -> view and index equal to disk -> evidence -> the companion, where
+    there is one -> answer with checked citations -> one event back to the workspace
+
+Whatever goes wrong on the way, the caller gets something true before the deadline.
+"""
+
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+import anyio
+
+from live_memory.core.answer import Answer, Grounding, Mode, Question, StopReason, TimeBudget
+from live_memory.core.companion.prompt import recipe
+from live_memory.core.errors import Busy, Exhausted, LiveMemoryError
+from live_memory.core.evidence.question import asks_nothing
+from live_memory.core.memory.learning import edited_lately
+from live_memory.core.memory.window import QuestionAnswered
+from live_memory.core.reading.redaction import Redactor
+from live_memory.core.values import RelPath
+from live_memory.flow.answer_from_evidence import answer_from_evidence
+from live_memory.flow.consult import (
+    Consultation,
+    kept_answer,
+    with_what_is_known,
+    without_companion,
+)
+from live_memory.flow.indexing import FirstLook, IndexState, first_look
+from live_memory.flow.jobs import Progress
+from live_memory.flow.model_slot import Companion
+from live_memory.flow.reader import QuestionFiles
+from live_memory.flow.workspace import Workspace
+
+__all__ = ["ask"]
+
+# What stalls is cut off so long after the deadline; by then whoever asks has given up.
+_LATE_S = 1.0
+# What hooks announced is learned within milliseconds; a flood of it is not waited for.
+_TO_LEARN_S = 1.0
+# Most questions are answered sooner, and each line that tells how far one is costs a packet.
+_A_MOMENT_S = 0.1
+_BUSY = "other questions kept it busy until there was no time left to ask it (limit)"
+_NO_LOOK = "There was no time to look: the disk did not answer before the deadline."
+_NO_TIME = "the disk took the time that there was to ask it (timeout)"
+_HOW_TO_ASK = (
+    "This asks nothing about the code yet. Ask in a sentence and name what you know, as in "
+    "`where is the port configured?`, `who calls save?` or `how is this project tested?`."
+)
+
+
+async def ask(
+    memory: Workspace,
+    question: Question,
+    *,
+    companion: Companion | None,
+    progress: Progress,
+    asked_at: float | None = None,
+) -> Answer:
+    """Answer with what is true now, and remember the answer.
+
+    Its deadline counts from `asked_at` on the loop's clock, which is now if it did not wait.
+
+    What asks nothing is told how to ask, and is not remembered.
+
+    Raises:
+        Busy: too many questions wait for this workspace already.
+    """
+    if asks_nothing(question.text):
+        return _nothing(_HOW_TO_ASK)
+    started = anyio.current_time() if asked_at is None else asked_at
+    revision = memory.window.revision
+    question = replace(question, text=memory.reader.redacted(question.text))
+    time = TimeBudget(started, question.budget.timeout_s)
+    answer = replace(_nothing(_NO_LOOK), stop=StopReason.DEADLINE)
+    with anyio.move_on_at(time.deadline + _LATE_S) as late:
+        async with memory.turns.turn(give_up_at=time.wait_until) as is_our_turn:
+            with memory.indexer.right_of_way.taken():
+                disk = await _bring_up_to_date(
+                    memory, question, give_up_at=time.look_until, progress=progress
+                )
+                # A model's kept answers stand while the same is found, whatever was edited beside.
+                edited = None if companion else edited_lately(memory.window, question.asked_at)
+                desk = QuestionFiles(memory.indexer.shelf, memory.index)
+                answer = await _from_evidence(memory, question, desk, edited or frozenset())
+            if disk.notice is not None and not answer.citations:
+                answer = _nothing("Nothing was found in the part of this workspace that is known.")
+            answer = answer.with_notice(disk.notice)
+            if companion is not None and not is_our_turn:
+                answer = without_companion(answer, _BUSY)
+            elif companion is not None:
+                # What was found in half an index is no reason to give an answer again.
+                made = recipe(companion.model.abilities.model) if disk.is_whole else ""
+                consultation = Consultation(
+                    memory,
+                    question,
+                    companion=companion,
+                    desk=desk,
+                    evidence=answer,
+                    recipe=made,
+                    deadline=time.deadline,
+                    progress=progress,
+                )
+                kept = await kept_answer(memory, question, recipe=made, evidence=answer)
+                answer = kept or await consultation.answer()
+    if late.cancelled_caught and companion is not None:
+        answer = without_companion(answer, _NO_TIME)
+    answer = _redacted(answer, memory.reader.redactor)
+    answer = replace(answer, elapsed_s=anyio.current_time() - started)
+    return await _remembered(memory, question, answer, based_on=revision)
+
+
+async def _remembered(
+    memory: Workspace, question: Question, answer: Answer, *, based_on: int
+) -> Answer:
+    try:
+        kept = replace(answer, why=MappingProxyType({}))
+        await memory.record(QuestionAnswered(question, kept, based_on=based_on))
+    except Busy:
+        return answer.with_notice("This answer could not be kept in memory.")
+    return answer
+
+
+def _redacted(answer: Answer, redactor: Redactor) -> Answer:
+    """Without secrets that a model or its endpoint said."""
+    notice = None if answer.notice is None else redactor.redact_forms(answer.notice).text.text
+    return replace(answer, text=redactor.redact_forms(answer.text).text.text, notice=notice)
+
+
+async def _from_evidence(
+    memory: Workspace, question: Question, desk: QuestionFiles, edited: frozenset[RelPath]
+) -> Answer:
+    try:
+        found = await answer_from_evidence(question, desk=desk, edited=edited)
+        return await with_what_is_known(memory, question, found)
+    except LiveMemoryError as problem:
+        return _nothing(f"The evidence could not be read: {problem}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Disk:
+    """What the index leaves out of the disk, and whether that is nothing."""
+
+    notice: str | None
+    is_whole: bool
+
+
+async def _bring_up_to_date(
+    memory: Workspace, question: Question, *, give_up_at: float, progress: Progress
+) -> _Disk:
+    """Make view and index equal to the disk, as far as the question needs."""
+    asked_at, look, problem = anyio.current_time(), None, None
+    with anyio.move_on_at(give_up_at) as waiting:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_tell, memory, progress)
+            # What the host announced and still rests belongs to this question's view.
+            with anyio.move_on_after(_TO_LEARN_S):
+                await memory.ingestor.caught_up()
+            try:
+                look = await first_look(
+                    question.text,
+                    indexer=memory.indexer,
+                    sandbox=memory.sandbox,
+                    asked_at=asked_at,
+                )
+            except LiveMemoryError as why:
+                problem = str(why)
+            tasks.cancel_scope.cancel()
+    signatures = look.signatures if look else memory.indexer.signatures
+    try:
+        await memory.freshness.restore(lambda: memory.window, signatures, record=memory.record)
+    except Exhausted as why:
+        problem = str(why)
+    notice = _left_out(memory.indexer.state, look, problem, is_late=waiting.cancelled_caught)
+    return _Disk(notice, is_whole=look is None and notice is None)
+
+
+def _left_out(
+    state: IndexState, look: FirstLook | None, problem: str | None, *, is_late: bool
+) -> str | None:
+    """What whoever asks must know of what was not looked at."""
+    problem = problem or state.problem
+    if problem:
+        return f"The workspace could not be read again: {problem}"
+    if is_late and not state.waiting:
+        return "There was no time to compare the files again: what changed since may be missing."
+    if is_late:
+        known = state.files - state.waiting
+        return f"The first look is not done: {known} of {state.files} files are known."
+    if state.is_cut:
+        return f"This workspace is very large: its first {state.files} files are known."
+    return look.notice if look else None
+
+
+async def _tell(memory: Workspace, progress: Progress) -> None:
+    """Say after a moment what takes so long, and then every second how far the index is."""
+    await anyio.sleep(_A_MOMENT_S)
+    await progress("checking which files changed")
+    wait_s = 1 - _A_MOMENT_S
+    while True:
+        await anyio.sleep(wait_s)
+        wait_s = 1
+        state = memory.indexer.state
+        await progress(
+            f"reading the workspace: {state.files - state.waiting} of {state.files} files"
+        )
+
+
+def _nothing(why: str) -> Answer:
+    return Answer(why, Mode.EVIDENCE, Grounding.UNGROUNDED, citations=())

@@ -1,1 +1,0 @@
-"""Finding and opening the places that an answer without a model rests on."""

@@ -1,1 +1,0 @@
-"""What a question finds for itself where the index is not built yet."""

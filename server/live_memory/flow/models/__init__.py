@@ -1,1 +1,0 @@
-"""The model in use, who may have it, and what it costs."""

@@ -1,1 +1,0 @@
-"""Which workspaces are open."""

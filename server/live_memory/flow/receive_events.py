@@ -1,0 +1,194 @@
+"""The one way in for what hosts say: each payload is understood and handed to its workspace."""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, suppress
+from typing import Protocol
+
+import anyio
+
+from live_memory.core.errors import InvalidRequest, LiveMemoryError, StoreUnavailable
+from live_memory.core.hosts.events import inside
+from live_memory.core.hosts.notices import AnythingChanged, Interest, notices_of
+from live_memory.flow.ingest import Ingestor
+from live_memory.ports import HostDialect, Spool, WorkspaceIdentity, Worktrees
+
+__all__ = ["Reception"]
+
+Payload = Mapping[str, object]
+
+# How often the spool may be looked at while events come in.
+_SPOOL_PAUSE_S = 1.0
+# A burst names one folder over and over: where it leads is found out once in this time.
+_RECENT_S, _MOST_RECENT = 1.0, 64
+
+
+class _Learner(Protocol):
+    """A workspace, as far as this module knows one."""
+
+    @property
+    def identity(self) -> WorkspaceIdentity:
+        """Which one it is."""
+        ...
+
+    @property
+    def ingestor(self) -> Ingestor:
+        """Where its events go."""
+        ...
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether it takes no more."""
+        ...
+
+    def in_use(self) -> AbstractContextManager[None]:
+        """Keep it open meanwhile."""
+        ...
+
+    async def hear(self, subjects: Sequence[Interest], *, events: int) -> None:
+        """Take notice; returns once it survives a crash."""
+        ...
+
+
+Opened = Callable[[str], Awaitable[_Learner]]
+
+
+class Reception:
+    """Takes events from the web layer and, once the server is back, from the spool."""
+
+    def __init__(
+        self,
+        dialect: HostDialect,
+        *,
+        opened: Opened,
+        spool: Spool,
+        worktrees: Worktrees,
+        private: Sequence[str] = (),
+    ) -> None:
+        """`private` folders are our own: nothing in them is ever learned."""
+        self._dialect = dialect
+        self._opened = opened
+        self._spool = spool
+        self._worktrees = worktrees
+        self._private = tuple(private)
+        self._look = anyio.Event()
+        # While what was written down before the start is not taken up; who does not `run` has none.
+        self._is_behind = False
+        self._caught_up = anyio.Event()
+        self._recent: dict[str, tuple[float, _Learner]] = {}
+
+    async def run(self) -> None:
+        """Empty the spool at the start and whenever a hook reaches us, until cancelled."""
+        self._is_behind = True
+        while True:
+            await self._drain()
+            self._is_behind = False
+            self._caught_up.set()
+            await anyio.sleep(_SPOOL_PAUSE_S)
+            await self._look.wait()
+            self._look = anyio.Event()
+
+    async def take(self, payloads: Sequence[Payload], *, project: str | None) -> None:
+        """Accept payloads, after what was written down before the start; all of them, or none.
+
+        Raises:
+            InvalidRequest: a payload names no workspace, or one that cannot be.
+            StoreUnavailable: they are known, and would not survive a crash.
+            Unavailable: a workspace cannot be opened.
+        """
+        if self._is_behind:
+            await self._caught_up.wait()
+        await self._take(payloads, project=project)
+
+    async def _take(self, payloads: Sequence[Payload], *, project: str | None) -> None:
+        subjects: dict[str, list[Interest]] = {}
+        events, not_understood = Counter[str](), Counter[str]()
+        for payload in payloads:
+            report = self._dialect.parse(payload)
+            cwd = project or report.cwd
+            if cwd is None:
+                raise InvalidRequest("no folder: send X-Live-Memory-Project, or a payload's 'cwd'")
+            found = subjects.setdefault(cwd, [])
+            events[cwd] += 1
+            not_understood[cwd] += not report.is_understood
+            private = (*self._private, *([report.records] if report.records else ()))
+            for event in report.events:
+                found += (one for one in notices_of(event) if not _is_in(private, one))
+        unkept: StoreUnavailable | None = None
+        with ExitStack() as held:
+            # Every workspace is found before any is told.
+            homes = {cwd: await self._workspace(cwd, held) for cwd in subjects}
+            for cwd, count in not_understood.items():
+                homes[cwd].ingestor.not_understood += count
+            elsewhere = [
+                pair
+                for cwd in subjects
+                for pair in await self._taken_out(subjects[cwd], homes[cwd], held)
+            ]
+            told = [(homes[cwd], found, events[cwd]) for cwd, found in subjects.items()]
+            told += [(workspace, found, 0) for workspace, found in elsewhere]
+            for workspace, found, count in told:
+                try:
+                    await workspace.hear(found, events=count)
+                except StoreUnavailable as problem:
+                    unkept = problem
+        self._look.set()
+        if unkept is not None:
+            raise unkept
+
+    async def _taken_out(
+        self, subjects: list[Interest], home: _Learner, held: ExitStack
+    ) -> Sequence[tuple[_Learner, list[Interest]]]:
+        """Take out what lies in other work trees of the repository or in repositories within it,
+        with each one's workspace.
+        """
+        named = [one for one in subjects if not isinstance(one, AnythingChanged)]
+        if not named:
+            return ()
+        paths = [one.path for one in named]
+        roots = await self._worktrees.holding(paths, beside=home.identity.root)
+        places: dict[str | None, list[Interest]] = {}
+        for subject, root in zip(named, roots, strict=True):
+            places.setdefault(root, []).append(subject)
+        doubts = [one for one in subjects if isinstance(one, AnythingChanged)]
+        subjects[:] = [*places.pop(None, []), *doubts]
+        found: list[tuple[_Learner, list[Interest]]] = []
+        for root, its in places.items():
+            assert root is not None
+            # A work tree may have been removed since it was found.
+            with suppress(LiveMemoryError):
+                other = await self._workspace(root, held)
+                if other.identity == home.identity:  # a submodule may be part of the one around it
+                    subjects += its
+                else:
+                    found.append((other, its))
+        return found
+
+    async def _workspace(self, cwd: str, held: ExitStack) -> _Learner:
+        until, recent = self._recent.get(cwd, (0.0, None))
+        if recent is not None and anyio.current_time() < until and not recent.is_closing:
+            held.enter_context(recent.in_use())
+            return recent
+        if len(self._recent) >= _MOST_RECENT:
+            self._recent.clear()
+        found = await self._opened(cwd)
+        held.enter_context(found.in_use())
+        self._recent[cwd] = (anyio.current_time() + _RECENT_S, found)
+        return found
+
+    async def _drain(self) -> None:
+        while taken := await self._spool.take():
+            for missed in taken:
+                try:
+                    if missed.payload is None:
+                        (await self._opened(missed.project)).ingestor.lost(missed.dropped)
+                    else:
+                        await self._take([missed.payload], project=missed.project)
+                except LiveMemoryError:
+                    continue  # the folder is gone since
+
+
+def _is_in(folders: Sequence[str], subject: Interest) -> bool:
+    if isinstance(subject, AnythingChanged):
+        return False
+    return any(subject.path == folder or inside(folder, subject.path) for folder in folders)

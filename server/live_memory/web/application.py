@@ -1,0 +1,235 @@
+"""All routes with the hub behind them; importing this is what a start takes long for."""
+
+import importlib
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Protocol, cast
+
+import anyio
+import anyio.to_thread
+from anyio.abc import TaskStatus
+from starlette.responses import Response
+from starlette.routing import Route, Router
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from live_memory.core.answer import Answer, Question
+from live_memory.core.errors import InvalidRequest
+from live_memory.flow import ingest
+from live_memory.flow.jobs import Ask, Jobs, Progress
+from live_memory.flow.open_workspaces import Hub
+from live_memory.flow.receive_events import Reception
+from live_memory.ports import Clock, WorkspaceIdentity
+from live_memory.web import guard, routes, serving
+from live_memory.web.guard import Drain, problem_of
+from live_memory.web.identity import Identity
+from live_memory.web.routes import Reload, Routes, check_shape
+
+__all__ = ["Application", "McpLimits", "McpMount", "published_limits"]
+
+# Lets the port open before the MCP library is there: its import takes longer than all the rest.
+#
+# While it is imported every other thread gets a share of the interpreter at best, so who waits for
+# a reply at that moment comes first, unless it is a reply by that very protocol.
+
+
+_MODULE = "live_memory.web.mcp"
+# A first question takes a fifth of a second where there is an index, and seconds where a small
+# repository is looked at for the first time. No garbage is collected until then, so not for long.
+_OTHERS_FIRST_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class McpLimits:
+    """With the library's own 10,000 sessions one client could take 0.5 GB."""
+
+    sessions: int = 256
+    idle_s: float = 600.0
+    body_bytes: int = 4 * 1024 * 1024
+
+
+class _McpModule(Protocol):
+    def serving(
+        self, ask: Ask, *, clock: Clock, jobs: Jobs | None, port: int, limits: McpLimits
+    ) -> AbstractAsyncContextManager[ASGIApp]: ...
+
+
+class McpMount:
+    """The route `/mcp`; a request that comes too early waits."""
+
+    def __init__(
+        self,
+        ask: Ask,
+        *,
+        drain: Drain,
+        clock: Clock,
+        jobs: Jobs | None,
+        port: int,
+        limits: McpLimits,
+        imported: Callable[[], None],
+    ) -> None:
+        self._ask = ask
+        self._drain = drain
+        self._clock = clock
+        self._jobs = jobs
+        self._port = port
+        self._limits = limits
+        self._imported = imported
+        self._app: ASGIApp | None = None
+        self._wanted = anyio.Event()
+        self._ready = anyio.Event()
+
+    async def run(self) -> None:
+        """Import in a thread, then hold the sessions until cancelled."""
+        await self._due()
+        found = await anyio.to_thread.run_sync(
+            importlib.import_module, _MODULE, abandon_on_cancel=True
+        )
+        # The module's type cannot be had without the import that this is about.
+        module = cast("_McpModule", found)
+        serving = module.serving(
+            self._ask,
+            clock=self._clock,
+            jobs=self._jobs,
+            port=self._port,
+            limits=self._limits,
+        )
+        async with serving as self._app:
+            self._imported()
+            self._ready.set()
+            await anyio.sleep_forever()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request of the protocol."""
+        self._wanted.set()
+        await self._ready.wait()
+        if scope["method"] == "POST":
+            # The door gives a body in one piece.
+            first = await receive()
+            try:
+                check_shape(first.get("body", b""))
+            except InvalidRequest as problem:
+                refused = problem_of(problem)
+                reply = Response(refused.body(), refused.status, media_type="application/json")
+                await reply(scope, receive, send)
+                return
+            receive = _with(first, receive)
+        if self._app is not None:
+            await self._app(scope, receive, send)
+
+    async def _due(self) -> None:
+        """Wait until it is asked for, or nobody waits for anything else; not for long."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._want_when_quiet)
+            await self._wanted.wait()
+            tasks.cancel_scope.cancel()
+
+    async def _want_when_quiet(self) -> None:
+        with anyio.move_on_after(_OTHERS_FIRST_S):
+            await self._drain.quiet(0)
+        self._wanted.set()
+
+
+def _with(first: Message, receive: Receive) -> Receive:
+    """What comes, with a message in front that was taken."""
+    taken = [first]
+
+    async def again() -> Message:
+        return taken.pop() if taken else await receive()
+
+    return again
+
+
+_LIMITS = McpLimits()
+
+
+def _no_message() -> None:
+    """Do nothing."""
+
+
+class Application:
+    """Our routes, MCP, and the hub's tasks."""
+
+    def __init__(
+        self,
+        hub: Hub,
+        *,
+        drain: Drain,
+        identity: Identity,
+        clock: Clock,
+        reload: Reload,
+        reception: Reception,
+        limits: McpLimits = _LIMITS,
+        has_async_tools: bool = False,
+        all_imported: Callable[[], None] = _no_message,
+    ) -> None:
+        self._hub = hub
+        self._drain = drain
+        self._reception = reception
+        self._mcp = McpMount(
+            self.ask,
+            drain=drain,
+            clock=clock,
+            jobs=hub.jobs if has_async_tools else None,
+            port=identity.port,
+            limits=limits,
+            imported=all_imported,
+        )
+        ours = Routes(
+            hub,
+            ask=self.ask,
+            drain=drain,
+            identity=identity,
+            clock=clock,
+            reload=reload,
+            reception=reception,
+        )
+        # Clients of MCP are configured by hand, with and without the slash.
+        self.routes = [*ours.table(), Route("/mcp", self._mcp), Route("/mcp/", self._mcp)]
+        # `/stats/` is no other name of `/stats`, and a redirect would name the host back.
+        self.asgi: ASGIApp = Router(self.routes, redirect_slashes=False)
+
+    async def ask(
+        self, cwd: str, question: Question, *, progress: Progress
+    ) -> tuple[WorkspaceIdentity, Answer]:
+        """Ask the hub; stopping waits for the answer.
+
+        Raises:
+            InvalidRequest: `cwd` leads to no workspace.
+            Unavailable: the workspace cannot be opened.
+        """
+        with self._drain.question():
+            return await self._hub.ask(cwd, question, progress=progress)
+
+    async def run(self, *, task_status: TaskStatus[None]) -> None:
+        """Hold the hub's tasks and the sessions of MCP until cancelled."""
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(lambda *, task_status: self._hub.run(task_status=task_status))
+            tasks.start_soon(self._mcp.run)
+            tasks.start_soon(self._reception.run)
+            task_status.started()
+
+
+# Every published limit, from the constants where it is enforced.
+
+
+def published_limits() -> dict[str, float]:
+    """Limits by name; a unit is part of the name."""
+    mcp = McpLimits()
+    return {
+        "body_bytes": guard.MAX_BODY_BYTES,
+        "body_deadline_s": guard.BODY_DEADLINE_S,
+        "json_depth": routes.MAX_DEPTH,
+        "json_values": routes.MAX_VALUES,
+        "head_bytes": serving.MAX_HEAD_BYTES,
+        "head_deadline_s": serving.HEAD_DEADLINE_S,
+        "waiting_connections": serving.MAX_WAITING_CONNECTIONS,
+        "mcp_body_bytes": mcp.body_bytes,
+        "mcp_sessions": mcp.sessions,
+        "mcp_session_idle_s": mcp.idle_s,
+        "stop_grace_s": guard.STOP_GRACE_S,
+        "answers_a_reply": routes.MOST_ANSWERS,
+        "entries_a_timeline": routes.MOST_ENTRIES,
+        "events_a_request": routes.MOST_EVENTS,
+        "files_waiting_to_be_learned": ingest.MOST_WAITING,
+    }

@@ -1,0 +1,1 @@
+"""Adapters that keep everything in memory, each held to the contract suite of its port."""

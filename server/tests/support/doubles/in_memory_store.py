@@ -1,0 +1,91 @@
+"""A `SnapshotStore` that keeps the saved bytes in dictionaries, for tests and dry runs."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from live_memory.core.errors import StoreUnavailable
+from live_memory.core.saving.journal import (
+    JournalHeader,
+    JournalRecord,
+    begun_in,
+    line_of,
+    records_in,
+    replayed,
+)
+from live_memory.core.saving.snapshot import (
+    Memory,
+    Restored,
+    Snapshot,
+    from_form,
+    sealed,
+    to_form,
+    unsealed,
+)
+from live_memory.core.values import WorkspaceKey
+
+__all__ = ["InMemory"]
+
+
+class InMemory:
+    """Goes through the saved form, so that what does not survive a restart does not here either."""
+
+    def __init__(self) -> None:
+        self._snapshots: dict[WorkspaceKey, bytes] = {}
+        self._journals: dict[WorkspaceKey, bytes] = {}
+        self._loaded: set[WorkspaceKey] = set()
+        self._aside: dict[tuple[WorkspaceKey, str], tuple[bytes | None, bytes | None]] = {}
+
+    async def load(self, key: WorkspaceKey) -> Restored:
+        """Rebuild the memory from its saved form."""
+        self._loaded.add(key)
+        data, journal = self._snapshots.get(key), self._journals.get(key)
+        if data is None and journal is None:
+            return Restored()
+        memory = Memory() if data is None else from_form(unsealed(data)).memory
+        return Restored(replayed(memory, records_in(journal or b"")), is_saved=journal is None)
+
+    async def is_readable(self, key: WorkspaceKey) -> bool:
+        """It always is."""
+        del key
+        return True
+
+    async def append(self, key: WorkspaceKey, root: str, told: Sequence[JournalRecord]) -> None:
+        """Keep the lines."""
+        self._check(key)
+        before = self._journals.get(key) or line_of(JournalHeader(1, root))
+        self._journals[key] = before + b"".join(map(line_of, told))
+
+    async def save(self, key: WorkspaceKey, root: str, taken: Callable[[], Memory]) -> None:
+        """Keep the saved form; the journal is needed no more."""
+        self._check(key)
+        self._journals.pop(key, None)
+        self._snapshots[key] = sealed(to_form(Snapshot(root, 1, taken())))
+
+    async def release(self, key: WorkspaceKey) -> None:
+        """Take no more before it is loaded again."""
+        self._loaded.discard(key)
+
+    async def forget(self, key: WorkspaceKey) -> None:
+        """Drop everything."""
+        self._loaded.discard(key)
+        self._aside = {whose: data for whose, data in self._aside.items() if whose[0] != key}
+        self._snapshots.pop(key, None)
+        self._journals.pop(key, None)
+
+    async def exchange(self, key: WorkspaceKey, *, kept: str, wanted: str) -> str:
+        """Set one aside, take up the other."""
+        self._loaded.discard(key)
+        self._aside[key, kept] = self._snapshots.pop(key, None), self._journals.pop(key, None)
+        snapshot, journal = self._aside.pop((key, wanted), (None, None))
+        self._snapshots |= {} if snapshot is None else {key: snapshot}
+        self._journals |= {} if journal is None else {key: journal}
+        return f"{key.text}.{kept}"
+
+    async def roots(self) -> Mapping[WorkspaceKey, str]:
+        """The root each was saved with."""
+        begun = {key: begun_in(journal).root for key, journal in self._journals.items()}
+        saved = {key: from_form(unsealed(data)).root for key, data in self._snapshots.items()}
+        return begun | saved
+
+    def _check(self, key: WorkspaceKey) -> None:
+        if key not in self._loaded:
+            raise StoreUnavailable("this memory was not loaded, or was forgotten since")
