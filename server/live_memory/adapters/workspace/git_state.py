@@ -262,7 +262,7 @@ def _bytes_of(path: str) -> bytes:
 _MOST = 100
 # A burst asks a thousand times a second, most repositories have one work tree, and most folders lie
 # in no repository of their own. An agent takes longer to make another one and to read in it.
-_HERE_S, _MOST_WORKTREES = 0.1, 1_024
+_HERE_S, _MOST_WORKTREES = 0.5, 1_024
 # A work tree is linked when it is made. Facts that go to another one are looked at there once more,
 # so that nothing is told wrongly where that changes.
 _MAIN_S = 5.0
@@ -284,9 +284,8 @@ class GitWorktrees:
         folders = [(beside, os.path.dirname(path)) for path in paths]
         if all(now < self._here_until.get(folder, now) for folder in folders):
             return [None] * len(paths)
-        roots = await to_thread.run_sync(_roots, beside)
-        found = await to_thread.run_sync(_holding, paths, beside, roots)
-        if len(roots) == 1 and not any(found) and all(inside(beside, path) for path in paths):
+        count, found = await to_thread.run_sync(_holding, paths, beside)
+        if count == 1 and not any(found) and all(inside(beside, path) for path in paths):
             if len(self._here_until) > _MOST_WORKTREES:
                 self._here_until.clear()
             self._here_until |= dict.fromkeys(folders, now + _HERE_S)
@@ -315,14 +314,11 @@ def _main(root: str) -> str | None:
     return main if is_theirs else None
 
 
-def _roots(root: str) -> Sequence[str]:
-    """Of all work trees of the repository at `root`, the longest first."""
-    return sorted({root, *_worktrees(root)}, key=len, reverse=True)
-
-
-def _holding(paths: Sequence[str], root: str, roots: Sequence[str]) -> Sequence[str | None]:
+def _holding(paths: Sequence[str], root: str) -> tuple[int, Sequence[str | None]]:
+    """How many work trees the repository at `root` has, and the other one that holds each path."""
+    roots = sorted({root, *_worktrees(root)}, key=len, reverse=True)
     nearest = (_nearest(path, roots) for path in paths)
-    return [None if found == root else found for found in nearest]
+    return len(roots), [None if found == root else found for found in nearest]
 
 
 def _nearest(path: str, roots: Sequence[str]) -> str | None:
