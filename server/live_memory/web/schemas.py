@@ -101,7 +101,9 @@ def fact_form(fact: Fact) -> dict[str, object]:
 def stats_form(stats: WorkspaceStats) -> dict[str, object]:
     """A workspace's figures by their names."""
     listing, watch = stats.listing, stats.watch
-    return _record(stats) | {
+    # A listing names every file, and what is watched is many folders: only figures are told.
+    names = [field.name for field in fields(stats) if field.name not in ("listing", "watch")]
+    return _record(stats, *names) | {
         "listing": {
             "way": None if listing is None else listing.way.value,
             "problem": None if listing is None else listing.problem,
