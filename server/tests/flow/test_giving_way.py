@@ -25,15 +25,16 @@ async def test_nobody_waits_for_nobody() -> None:
 
 
 async def test_a_question_goes_first_until_it_is_answered() -> None:
-    way = TurnQueue()
+    way, has_begun = TurnQueue(), anyio.Event()
     async with anyio.create_task_group() as tasks:
 
         async def ask() -> None:
             with way.taken():
+                has_begun.set()
                 await anyio.sleep(3)
 
         tasks.start_soon(ask)
-        await anyio.sleep(0)
+        await has_begun.wait()
         assert await _worked(way, a_while_s=5, steps=4) == 7
 
 
