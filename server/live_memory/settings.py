@@ -7,6 +7,7 @@ import re
 import stat
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -206,10 +207,10 @@ class Settings(BaseModel):
         """In the environment a table or a list is written as JSON, globs also as words."""
         if not isinstance(value, str):
             return value
-        if info.field_name == "ignore" and _OLD_LIST.match(value):
-            return ast.literal_eval(value)
-        is_words = info.field_name == "ignore" and not _JSON_LIST.match(value)
-        return value.split() if is_words else json.loads(value)
+        if info.field_name != "ignore" or _JSON_LIST.match(value):
+            return json.loads(value)
+        old = _old_list(value)
+        return value.split() if old is None else old
 
     @field_validator("data_dir", "log_file")
     @classmethod
@@ -239,6 +240,16 @@ class Configuration:
     settings: Settings
     sources: Mapping[str, str]
     warnings: tuple[str, ...]
+
+
+def _old_list(text: str) -> tuple[object, ...] | None:
+    """What `service install` wrote once as a Python tuple; nothing for anything else."""
+    if not _OLD_LIST.match(text):
+        return None
+    with suppress(SyntaxError, ValueError):
+        value = ast.literal_eval(text)
+        return value if isinstance(value, tuple) else None
+    return None
 
 
 def config_file() -> Path:

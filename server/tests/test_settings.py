@@ -88,6 +88,9 @@ def test_every_setting_is_documented_and_the_page_is_the_generated_one() -> None
         ('[ "*.csv" ]', ("*.csv",)),
         ("[]", ()),
         ("[]x]* (a)", ("[]x]*", "(a)")),
+        ("('a'b')", ("('a'b')",)),
+        ("('*.csv')", ("('*.csv')",)),
+        ("('a' + 'b')", ("('a'", "+", "'b')")),
     ],
 )
 def test_globs_are_read_as_this_or_an_earlier_version_wrote_them(

@@ -25,6 +25,7 @@ __all__ = [
     "absolute",
     "configured",
     "cwd_option",
+    "data_dir_option",
     "json_option",
     "load_configuration",
     "main",
@@ -181,17 +182,24 @@ def absolute(cwd: str) -> str:
         raise InvalidRequest(f"'{cwd}' names no home folder that is known") from problem
 
 
+def data_dir_option(says: str) -> Callable[[Callable[..., _R]], Callable[..., _R]]:
+    """The option `--data-dir`; a folder that is named from here stays the same from elsewhere."""
+
+    def whole(_: click.Context, __: click.Parameter, folder: str | None) -> str | None:
+        return None if folder is None else absolute(folder)
+
+    return click.option("--data-dir", type=click.Path(), callback=whole, help=says)
+
+
 def configured(command: Callable[Concatenate[Configuration, _P], _R]) -> Callable[..., _R]:
     """Add `--data-dir`, `--host` and `--port`, and hand the command its configuration."""
 
-    @click.option("--data-dir", type=click.Path(path_type=Path), help="The server's data folder.")
+    @data_dir_option("The server's data folder.")
     @click.option("--host", help="The address it listens on.")
     @click.option("--port", type=int, help="The port it listens on.")
     @functools.wraps(command)
     def with_configuration(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         flags = {name: kwargs.pop(name, None) for name in _FLAGS}
-        if flags["data_dir"] is not None:
-            flags["data_dir"] = absolute(str(flags["data_dir"]))
         return command(load_configuration(flags), *args, **kwargs)
 
     return with_configuration

@@ -27,7 +27,7 @@ from live_memory.cli.environment import (
     limit_malloc_arenas,
     settings_in,
 )
-from live_memory.cli.main import absolute
+from live_memory.cli.main import data_dir_option
 from live_memory.core.errors import InvalidRequest
 from live_memory.settings import Configuration, Settings, config_file, load
 from live_memory.web import identity as known
@@ -50,7 +50,7 @@ _FOR_THE_FIRST_S = 5.0
 @click.command(name="serve")
 @click.option("--host", help="Address to listen on; only this machine's loopback is accepted.")
 @click.option("--port", type=int, help="TCP port to listen on.")
-@click.option("--data-dir", type=click.Path(path_type=Path), help="Folder that holds everything.")
+@data_dir_option("Folder that holds everything.")
 @click.option("--log-file", type=click.Path(path_type=Path), help="Where lines are logged.")
 @click.option("--log-level", help="debug, info, warning or error.")
 @click.option(
@@ -76,8 +76,6 @@ def command(*, print_limits: bool, mode: str, **flags: object) -> None:
         return
     try:
         # A folder that is named from here stays the same from there.
-        if flags["data_dir"] is not None:
-            flags["data_dir"] = absolute(str(flags["data_dir"]))
         flags["data_dir"] = load(flags, settings_in(os.environ), config_file()).settings.data_dir
         if is_of_a_session(os.environ):
             kept = lasting(os.environ)

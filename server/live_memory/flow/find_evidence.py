@@ -405,7 +405,7 @@ class _Look:
         """Look at everything that can be looked at, and name the rest."""
         listing = await self._shelf.listing()
         try:
-            omitted = await self._shelf.reader.sandbox.omitted(listing)
+            omitted = await self._shelf.sandbox.omitted(listing)
         except LiveMemoryError as problem:
             self._unseen.append(f"what the listing leaves out ({problem})")
             omitted = ()
@@ -448,7 +448,7 @@ class _Look:
             return Matches(())
         pattern = TextPattern(regex, ignore_case=True, limit=_MOST_MATCHES, among=tuple(files))
         try:
-            return await self._shelf.reader.sandbox.search(pattern)
+            return await self._shelf.sandbox.search(pattern)
         except LiveMemoryError as problem:
             self._unseen.append(f"{len(files):,} files that are not learned ({problem})")
             return Matches(())

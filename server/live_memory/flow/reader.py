@@ -57,7 +57,9 @@ class Reader:
         """
         if not names:
             return ()
-        return await self.sandbox.read(names, max_bytes=max_bytes or self.max_bytes)
+        return await self.sandbox.read(
+            names, max_bytes=self.max_bytes if max_bytes is None else max_bytes
+        )
 
     def observe(self, read: FileRead | Skipped) -> Observation | Skipped:
         """Redact what was read; for a thread, where it is much."""
@@ -94,7 +96,7 @@ class FileCache:
     """Reads files of one workspace, and keeps what it redacted by the hash of the bytes."""
 
     def __init__(self, reader: Reader) -> None:
-        self.reader = reader
+        self.reader, self.sandbox = reader, reader.sandbox
         self._kept: OrderedDict[tuple[RelPath, ContentHash], Observation] = OrderedDict()
         self._size = 0
         self.listed: Listing | None = None
@@ -103,7 +105,7 @@ class FileCache:
 
     async def listing(self) -> Listing:
         """The last one that a pass over the workspace made, else a new one."""
-        return self.listed or await self.reader.sandbox.list()
+        return self.listed or await self.sandbox.list()
 
     async def unlearned(self, index: EvidenceIndex) -> Sequence[RelPath]:
         """The files that the index does not hold whole and that may be searched."""

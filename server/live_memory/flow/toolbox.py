@@ -85,13 +85,13 @@ class Looking:
         )
         said = ""
         try:
-            found = await self.shelf.reader.sandbox.search(pattern)
+            found = await self.shelf.sandbox.search(pattern)
         except InvalidRequest as problem:
             pattern = replace(pattern, regex=_literal(pattern.regex))
-            found = await self.shelf.reader.sandbox.search(pattern)
+            found = await self.shelf.sandbox.search(pattern)
             said = f"({problem}; looked for the text itself)\n"
         if not found.matches and not pattern.ignore_case:
-            found = await self.shelf.reader.sandbox.search(replace(pattern, ignore_case=True))
+            found = await self.shelf.sandbox.search(replace(pattern, ignore_case=True))
             said += "(nothing as it is written; in upper or lower case:)\n" * bool(found.matches)
         return said + await self.matches(found, context=request.number("context"))
 
@@ -220,7 +220,7 @@ class Symbols:
         """Uses of a name and what they may mean, and who calls those that use it."""
         name, depth = request.text("name"), request.number("depth")
         desk = QuestionFiles(self.looking.shelf, self.looking.index)
-        found = await self.looking.shelf.reader.sandbox.search(
+        found = await self.looking.shelf.sandbox.search(
             as_word(base_name(name), limit=_MOST_SEARCHED)
         )
         mentions = [Place(m.path, m.line, m.line) for m in found.matches]
@@ -241,7 +241,7 @@ class Symbols:
         )
 
     async def _mentions(self, name: str) -> str:
-        found = await self.looking.shelf.reader.sandbox.search(as_word(name, limit=_MOST_MENTIONS))
+        found = await self.looking.shelf.sandbox.search(as_word(name, limit=_MOST_MENTIONS))
         lines = await self.looking.matches(found, context=1)
         return self._unknown(name) + lines
 
@@ -411,16 +411,16 @@ class Toolbox:
     async def _glob(self, request: ToolRequest) -> str:
         limit = request.number("limit")
         pattern = NamePattern(request.text("pattern"), limit + 1)
-        return _paths(await self.shelf.reader.sandbox.find(pattern), limit)
+        return _paths(await self.shelf.sandbox.find(pattern), limit)
 
     async def _find_paths(self, request: ToolRequest) -> str:
         words = request.text("words").lower().split()
-        listing = await self.shelf.reader.sandbox.list()
+        listing = await self.shelf.sandbox.list()
         hits = [f.path for f in listing.files if all(w in f.path.text.lower() for w in words)]
         return _paths(hits, request.number("limit"))
 
     async def _changed(self, request: ToolRequest) -> str:
-        history = await self.shelf.reader.sandbox.history(ChangedFiles(request.text("since")))
+        history = await self.shelf.sandbox.history(ChangedFiles(request.text("since")))
         lines = "".join(f"{status} {one_line(name)}\n" for status, name in history.changed)
         return (
             (history.problem or "")
@@ -432,7 +432,7 @@ class Toolbox:
         text, path = request.text("text"), request.text("path") or None
         limit = request.number("limit")
         query = CommitSearch(text, path, limit) if text else LogQuery(path, limit)
-        return _commits(await self.shelf.reader.sandbox.history(query), self.shelf.reader)
+        return _commits(await self.shelf.sandbox.history(query), self.shelf.reader)
 
 
 def _commits(history: History, reader: Reader) -> str:

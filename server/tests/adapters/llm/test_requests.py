@@ -39,79 +39,82 @@ WHOLE = ModelRequest(
 )
 
 
+WHOLE_MESSAGES_REQUEST = snapshot(
+    {
+        "max_tokens": 300,
+        "messages": [
+            {
+                "role": "user",
+                "content": [
+                    {
+                        "type": "text",
+                        "text": "File a.\n",
+                        "cache_control": {"type": "ephemeral"},
+                    },
+                    {
+                        "type": "text",
+                        "text": "File b.\n",
+                        "cache_control": {"type": "ephemeral"},
+                    },
+                ],
+            },
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "text", "text": "Looking."},
+                    {"type": "tool_use", "id": "t1", "name": "Read", "input": {"path": "a"}},
+                    {
+                        "type": "tool_use",
+                        "id": "t2",
+                        "name": "Read",
+                        "input": {"unreadable": "{"},
+                    },
+                ],
+            },
+            {
+                "role": "user",
+                "content": [
+                    {"type": "tool_result", "tool_use_id": "t1", "content": "text"},
+                    {
+                        "type": "tool_result",
+                        "tool_use_id": "t2",
+                        "content": "bad JSON",
+                        "is_error": True,
+                    },
+                    {
+                        "type": "text",
+                        "text": "Conclude � now.",
+                        "cache_control": {"type": "ephemeral"},
+                    },
+                ],
+            },
+        ],
+        "model": "m",
+        "output_config": {"format": {"type": "json_schema", "schema": {"type": "object"}}},
+        "stream": True,
+        "system": [
+            {"type": "text", "text": "You answer."},
+            {"type": "text", "text": "Facts.", "cache_control": {"type": "ephemeral"}},
+        ],
+        "tool_choice": {"type": "any"},
+        "tools": [
+            {
+                "name": "Read",
+                "description": "Read a file.",
+                "input_schema": {"type": "object", "properties": {}},
+            }
+        ],
+    }
+)
+
+
 async def test_the_whole_request_to_the_messages_api(endpoint: ScriptedEndpoint) -> None:
     """Only the last four of five cache marks are sent, empty text never is."""
     channel = endpoint.open(Text("ok"))
     model = messages_at(channel)
     await model.complete(WHOLE)
     await model.aclose()
-    assert sent(channel)[0] == snapshot(
-        {
-            "max_tokens": 300,
-            "messages": [
-                {
-                    "role": "user",
-                    "content": [
-                        {
-                            "type": "text",
-                            "text": "File a.\n",
-                            "cache_control": {"type": "ephemeral"},
-                        },
-                        {
-                            "type": "text",
-                            "text": "File b.\n",
-                            "cache_control": {"type": "ephemeral"},
-                        },
-                    ],
-                },
-                {
-                    "role": "assistant",
-                    "content": [
-                        {"type": "text", "text": "Looking."},
-                        {"type": "tool_use", "id": "t1", "name": "Read", "input": {"path": "a"}},
-                        {
-                            "type": "tool_use",
-                            "id": "t2",
-                            "name": "Read",
-                            "input": {"unreadable": "{"},
-                        },
-                    ],
-                },
-                {
-                    "role": "user",
-                    "content": [
-                        {"type": "tool_result", "tool_use_id": "t1", "content": "text"},
-                        {
-                            "type": "tool_result",
-                            "tool_use_id": "t2",
-                            "content": "bad JSON",
-                            "is_error": True,
-                        },
-                        {
-                            "type": "text",
-                            "text": "Conclude � now.",
-                            "cache_control": {"type": "ephemeral"},
-                        },
-                    ],
-                },
-            ],
-            "model": "m",
-            "output_config": {"format": {"type": "json_schema", "schema": {"type": "object"}}},
-            "stream": True,
-            "system": [
-                {"type": "text", "text": "You answer."},
-                {"type": "text", "text": "Facts.", "cache_control": {"type": "ephemeral"}},
-            ],
-            "tool_choice": {"type": "any"},
-            "tools": [
-                {
-                    "name": "Read",
-                    "description": "Read a file.",
-                    "input_schema": {"type": "object", "properties": {}},
-                }
-            ],
-        }
-    )
+    assert sent(channel)[0] == WHOLE_MESSAGES_REQUEST
 
 
 async def test_the_whole_request_to_chat_completions(endpoint: ScriptedEndpoint) -> None:
