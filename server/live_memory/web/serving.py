@@ -153,7 +153,7 @@ MAX_WAITING_CONNECTIONS = 128
 # workspace, must not fail because a crowd stands at the door.
 _OURS, _LEAST_WAITING = 48, 8
 
-_CREDENTIALS = b"authorization:"
+_CREDENTIALS, _UPGRADE = b"authorization:", b"upgrade:"
 
 
 class GuardedProtocol(HttpToolsProtocol):
@@ -250,7 +250,7 @@ class GuardedProtocol(HttpToolsProtocol):
         if end is not None:
             self._stop_waiting()
             head, self._data = self._data[:end], self._data[end:]
-            self._parse(_with_blanks_seen(head))
+            self._parse(_as_parsed(head))
         elif len(self._data) >= MAX_HEAD_BYTES:
             self._stop_waiting()
             self._data = b""
@@ -312,12 +312,15 @@ def _end_of_head(data: bytes, start: int) -> int | None:
     return min((at + size for at, size in ends if at >= 0), default=None)
 
 
-def _with_blanks_seen(head: bytes) -> bytes:
-    """The head with a mark for blanks after credentials.
+def _as_parsed(head: bytes) -> bytes:
+    """The head with a mark for blanks after credentials, and without an offer of other protocols.
 
-    The parser drops them, and so would take a token with a blank after it for the right one.
+    The parser drops such blanks, and so would take a token with a blank after it for the right one.
+    Some clients offer HTTP/2 with any request (Java's own): a server may pass over that, and the
+    parser would take the body for the other protocol's.
     """
     lines = head.split(b"\n")
+    lines = [line for line in lines if line[: len(_UPGRADE)].lower() != _UPGRADE]
     for at, line in enumerate(lines):
         if line[: len(_CREDENTIALS)].lower() == _CREDENTIALS:
             value = line.removesuffix(b"\r")

@@ -335,6 +335,19 @@ def test_a_kept_connection_serves_the_next_request(server: RunningServer) -> Non
     assert server.raw(request + request + last).count(b"HTTP/1.1 200") == 3
 
 
+@pytest.mark.parametrize("offer", ["Upgrade: h2c", "upgrade: websocket", "UPGRADE:h2c, TLS/1.3"])
+def test_an_offer_of_another_protocol_is_passed_over(server: RunningServer, offer: str) -> None:
+    """The request is served with its body, and the connection stays."""
+    offered = ("Connection: Upgrade, HTTP2-Settings", "HTTP2-Settings: AAMA", offer)
+    asked = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n" % server.port
+    asked += "\r\n".join(offered).encode() + b"\r\n\r\n"
+    with connected(server) as connection:
+        assert one_reply(connection, asked) == 200
+        for sized in ("Content-Length: 13", "Transfer-Encoding: chunked"):
+            body = b'{"all": true}' if "Length" in sized else b'd\r\n{"all": true}\r\n0\r\n\r\n'
+            assert one_reply(connection, post(server, "/clear", sized, *offered) + body) == 200
+
+
 def memory_kib(pid: int) -> int:
     status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
     return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
