@@ -210,6 +210,9 @@ class GuardedProtocol(HttpToolsProtocol):
         """What comes now is the body."""
         if not self.url.startswith(b"/"):
             raise ValueError("no path")
+        codings = (value for name, value in self.headers if name == b"transfer-encoding")
+        if any(coding.lower() != b"chunked" for coding in codings):
+            raise ValueError("a body that is compressed on the way")
         sizes = [value for name, value in self.headers if name == b"content-length"]
         self._body_left, self._is_in_body = int(sizes[0]) if sizes else 0, True
         super().on_headers_complete()
@@ -250,7 +253,11 @@ class GuardedProtocol(HttpToolsProtocol):
         if end is not None:
             self._stop_waiting()
             head, self._data = self._data[:end], self._data[end:]
+            last = self.cycle
             self._parse(_as_parsed(head))
+            if self.cycle is last and not self.transport.is_closing():
+                # Nothing but blank lines: nobody would wait for the rest any more.
+                self.send_400_response("Invalid HTTP request received.")
         elif len(self._data) >= MAX_HEAD_BYTES:
             self._stop_waiting()
             self._data = b""

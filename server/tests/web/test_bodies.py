@@ -289,6 +289,22 @@ def test_a_long_address_is_refused(server: RunningServer) -> None:
     assert server.request("GET", "/health").status == 200
 
 
+@pytest.mark.parametrize("blank", [b"\r\n\r\n", b"\n\n", b"\r\n" * 20, b"\n\r\n"])
+def test_blank_lines_alone_do_not_hold_a_connection(server: RunningServer, blank: bytes) -> None:
+    """D18: they end no head, and no deadline would follow."""
+    with connected(server) as connection:
+        assert one_reply(connection, blank) == 400
+        assert is_closed(connection)
+
+
+@each_post
+@pytest.mark.parametrize("coding", ["gzip, chunked", "gzip", "identity", "chunked, gzip", "x"])
+def test_a_body_in_another_coding_is_refused(server: RunningServer, path: str, coding: str) -> None:
+    """S33: it would be read as what it is not."""
+    whole = post(server, path, f"Transfer-Encoding: {coding}", "Connection: close")
+    assert status_of(server.raw(whole + b"2\r\n{}\r\n0\r\n\r\n")) == 400
+
+
 def test_connections_that_say_nothing_whole_are_closed(server: RunningServer) -> None:
     """D18: silent ones, half a head, another protocol; all at once, to wait only once."""
     begun = [b"", b"GET /health HTTP/1.1\r\nHost: x\r\n", b"\x16\x03\x01", b"GET"]
