@@ -1,6 +1,7 @@
 """Memory fills from the host's normal work: bounded, coalesced, without any model."""
 
-from collections.abc import AsyncIterator, Sequence
+import itertools
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import ClassVar
@@ -384,22 +385,38 @@ async def test_a_burst_is_learned_without_a_pause_after_each_batch() -> None:
         assert (await at.stats()).dropped_events == 0
 
 
-@pytest.mark.parametrize("anyio_backend", ["virtual"], indirect=True)
+class _Poured(InMemorySandbox):
+    """Calls `poured` with each read: here no time passes while threads read and judge."""
+
+    poured: Callable[[], None]
+
+    async def read(self, names: Sequence[str], *, max_bytes: int) -> Sequence[FileRead | Skipped]:
+        self.poured()
+        return await super().read(names, max_bytes=max_bytes)
+
+
+@pytest.mark.parametrize("anyio_backend", ["patient"], indirect=True)
 async def test_while_events_pour_in_replies_come_first_and_learning_goes_on_a_little() -> None:
     """All threads share one interpreter: a batch that is learned holds up each reply beside it."""
     names = [f"f{n}.py" for n in range(400)]
-    house = House({"/app": InMemorySandbox(dict.fromkeys(names, b"x = 0\n"))})
-    async with listening(house) as at:
+    sandbox = _Poured(dict.fromkeys(names, b"x = 0\n"))
+    async with listening(House({"/app": sandbox})) as at:
         memory = await at.memory()
-        tick = 0
-        while not memory.window.entries:  # 400 events a second
-            for n in range(20):
-                name = names[(20 * tick + n) % len(names)]
+        waiting = itertools.cycle(names)
+
+        def pour() -> None:
+            for name in itertools.islice(waiting, 20):
                 memory.ingestor.offer([FileInterest(f"/app/{name}", views=((),))])
+
+        sandbox.poured = pour
+        ticks = {False: 0, True: 0}  # before and after the first batch
+        while ticks[True] < 3:  # 400 events a second
+            pour()
             await anyio.sleep(0.05)
-            tick += 1
-        assert tick > 35
-        assert len(memory.window.entries) <= 128  # four batches, on a machine that is slow
+            ticks[bool(memory.window.entries)] += 1
+        assert ticks[False] > 35
+        assert len(memory.window.entries) == 32
+        sandbox.poured = lambda: None
         await memory.ingestor.caught_up()
         assert len(memory.window.entries) == 400
 
