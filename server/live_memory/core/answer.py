@@ -24,6 +24,7 @@ __all__ = [
     "TimeBudget",
     "Usage",
     "Why",
+    "is_same",
     "render",
     "repeats",
 ]
@@ -190,8 +191,9 @@ class Answer:
     `evidence` holds the hash of every file the answer rests on, as it was when it was opened.
     `recipe` names how a model made it: model, instructions and tools; empty without a model.
     `cost_usd` is `None` where the price is not known, and on a subscription. `window_share` is
-    how full the window is, 0 to 1. `why` explains the ranked files that are cited, where no model
-    answered; it is told to who asks, not remembered, and no part of what an answer is.
+    how full the window is, 0 to 1. `facts` are the ids of those of the ledger that it states.
+    `why` explains the ranked files that are cited, where no model answered; it is told to who
+    asks, not remembered, and no part of what an answer is.
     """
 
     text: str
@@ -208,6 +210,7 @@ class Answer:
     cost_usd: float | None = 0.0
     is_subscription: bool = False
     window_share: float = 0.0
+    facts: tuple[str, ...] = ()
     why: Mapping[RelPath, Why] = field(default_factory=lambda: MappingProxyType({}), compare=False)
 
     def with_notice(self, notice: str | None) -> Self:
@@ -243,16 +246,21 @@ def repeats(
     The caller still compares every hash of its evidence with the disk.
     """
     asked, answer = earlier
-    is_same = (
-        _plain(asked.text) == _plain(question.text)
+    is_alike = (
+        is_same(asked, question)
         and asked.budget.answer_tokens == question.budget.answer_tokens
         and answer.recipe == recipe
     )
     return (
-        is_same
+        is_alike
         and may_be_kept(answer)
         and all(answer.evidence.get(path) == sha for path, sha in found.items())
     )
+
+
+def is_same(asked: Question, question: Question) -> bool:
+    """Whether two questions have the same words."""
+    return _plain(asked.text) == _plain(question.text)
 
 
 @lru_cache(maxsize=2_048)  # a question is compared with every one that was answered before

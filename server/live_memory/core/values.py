@@ -9,6 +9,7 @@ from typing import NewType, Self
 from live_memory.core.errors import InvalidRequest, OutsideWorkspace
 
 __all__ = [
+    "Author",
     "ContentHash",
     "Instant",
     "NoticedChanges",
@@ -29,6 +30,16 @@ TokenCount = NewType("TokenCount", int)
 _LONGEST_PATH, _LONGEST_PART = 4096, 255
 _HEX64 = re.compile(r"[0-9a-f]{64}")
 _KEY = re.compile(r"[0-9a-f]{32}")
+
+
+class Author(StrEnum):
+    """Who said something that is remembered."""
+
+    AGENT = "agent"  # the coding agent, at the end of a turn
+    SUBAGENT = "subagent"  # one of its helpers, in its report
+    COMPANION = "companion"  # the model that answers here
+    PERSON = "person"
+    SUMMARY = "summary"  # a model, when entries were compacted
 
 
 @dataclass(frozen=True, slots=True, order=True)

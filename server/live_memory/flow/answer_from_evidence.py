@@ -42,10 +42,10 @@ from live_memory.flow.find_evidence import (
 )
 from live_memory.flow.reader import QuestionFiles
 
-__all__ = ["answer_from_evidence", "head_start"]
+__all__ = ["MOST_FILES", "answer_from_evidence", "head_start"]
 
 # Recall is judged, and people read, within the first ten files.
-_MOST_FILES = 10
+MOST_FILES = 10
 # What the sentences around the places take.
 _SENTENCES = 300
 _NEAREST = 3
@@ -130,7 +130,7 @@ async def _looked(
     text: str, desk: QuestionFiles, edited: frozenset[RelPath], *, room: int
 ) -> _Looked:
     terms = replace(await terms_here(text, desk), edited=edited)
-    evidence = await desk.look_up(terms, limit=_MOST_FILES)
+    evidence = await desk.look_up(terms, limit=MOST_FILES)
     evidence = await exact_first(terms, evidence, desk)
     found = await found_for(text, evidence, desk, room=room)
     shown = filled(found.excerpts, room)
@@ -154,7 +154,7 @@ async def head_start(
     then what the agent `viewed` of the files that rank.
     """
     terms = await terms_here(question.text, desk)
-    evidence = await desk.look_up(terms, limit=_MOST_FILES)
+    evidence = await desk.look_up(terms, limit=MOST_FILES)
     evidence = await exact_first(terms, evidence, desk)
     room = room_of(budget_tokens)
     found = await found_for(question.text, evidence, desk, room=room)
@@ -241,7 +241,7 @@ def _further(evidence: Evidence, places: Sequence[Place]) -> list[RankedUnit]:
     """The best place of each of the best files that is not shown."""
     shown = {place.path for place in places}
     rest = [unit for unit in _best_of_each(evidence) if unit.place.path not in shown]
-    return rest[:_MOST_FILES]
+    return rest[:MOST_FILES]
 
 
 def _best_of_each(evidence: Evidence) -> list[RankedUnit]:

@@ -15,21 +15,18 @@ from live_memory.core.answer import Answer, Grounding, Mode, Question, StopReaso
 from live_memory.core.companion.prompt import recipe
 from live_memory.core.errors import Busy, Exhausted, LiveMemoryError
 from live_memory.core.evidence.question import asks_nothing
+from live_memory.core.hosts.notices import LONGEST_CONCLUSION, LONGEST_TASK, Conclusion
 from live_memory.core.memory.learning import edited_lately
 from live_memory.core.memory.window import QuestionAnswered
 from live_memory.core.reading.redaction import Redactor
-from live_memory.core.values import RelPath
+from live_memory.core.values import Author, RelPath
 from live_memory.flow.answer_from_evidence import answer_from_evidence
-from live_memory.flow.consult import (
-    Consultation,
-    kept_answer,
-    with_what_is_known,
-    without_companion,
-)
+from live_memory.flow.consult import Consultation, kept_answer, without_companion
 from live_memory.flow.indexing import FirstLook, IndexState, first_look
 from live_memory.flow.jobs import Progress
 from live_memory.flow.model_slot import Companion
 from live_memory.flow.reader import QuestionFiles
+from live_memory.flow.recall import KnownAnswer, with_what_is_known
 from live_memory.flow.workspace import Workspace
 
 __all__ = ["ask"]
@@ -43,6 +40,7 @@ _A_MOMENT_S = 0.1
 _BUSY = "other questions kept it busy until there was no time left to ask it (limit)"
 _NO_LOOK = "There was no time to look: the disk did not answer before the deadline."
 _NO_TIME = "the disk took the time that there was to ask it (timeout)"
+_FOUND_OUT = "This was found out before, so no model was called; asking the same again calls one."
 _HOW_TO_ASK = (
     "This asks nothing about the code yet. Ask in a sentence and name what you know, as in "
     "`where is the port configured?`, `who calls save?` or `how is this project tested?`."
@@ -82,7 +80,11 @@ async def ask(
                 # A model's kept answers stand while the same is found, whatever was edited beside.
                 edited = None if companion else edited_lately(memory.window, question.asked_at)
                 desk = QuestionFiles(memory.indexer.shelf, memory.index)
-                answer = await _from_evidence(memory, question, desk, edited or frozenset())
+                evidence = await _from_evidence(question, desk, edited or frozenset())
+                known = await _with_what_is_known(
+                    memory, question, evidence, desk, edited or frozenset()
+                )
+            answer = known.answer
             if disk.notice is not None and not answer.citations:
                 answer = _nothing("Nothing was found in the part of this workspace that is known.")
             answer = answer.with_notice(disk.notice)
@@ -91,23 +93,37 @@ async def ask(
             elif companion is not None:
                 # What was found in half an index is no reason to give an answer again.
                 made = recipe(companion.model.abilities.model) if disk.is_whole else ""
-                consultation = Consultation(
-                    memory,
-                    question,
-                    companion=companion,
-                    desk=desk,
-                    evidence=answer,
-                    recipe=made,
-                    deadline=time.deadline,
-                    progress=progress,
-                )
-                kept = await kept_answer(memory, question, recipe=made, evidence=answer)
-                answer = kept or await consultation.answer()
+                kept = await kept_answer(memory, question, recipe=made, evidence=evidence)
+                if kept is not None:
+                    answer = kept
+                elif known.settles:
+                    answer = answer.with_notice(_FOUND_OUT)
+                else:
+                    consultation = Consultation(
+                        memory,
+                        question,
+                        companion=companion,
+                        desk=desk,
+                        evidence=answer,
+                        recipe=made,
+                        deadline=time.deadline,
+                        progress=progress,
+                    )
+                    answer = await consultation.answer()
     if late.cancelled_caught and companion is not None:
         answer = without_companion(answer, _NO_TIME)
     answer = _redacted(answer, memory.reader.redactor)
+    _remember(memory, question, answer)
     answer = replace(answer, elapsed_s=anyio.current_time() - started)
     return await _remembered(memory, question, answer, based_on=revision)
+
+
+def _remember(memory: Workspace, question: Question, answer: Answer) -> None:
+    """Have what a model found out judged as any conclusion, beside what is asked next."""
+    if answer.model is not None and answer.mode is not Mode.CACHED and answer.citations:
+        task = question.text[:LONGEST_TASK]
+        said = Conclusion(answer.text[:LONGEST_CONCLUSION], Author.COMPANION, "", task)
+        memory.ingestor.offer([said], events=0)
 
 
 async def _remembered(
@@ -128,13 +144,25 @@ def _redacted(answer: Answer, redactor: Redactor) -> Answer:
 
 
 async def _from_evidence(
-    memory: Workspace, question: Question, desk: QuestionFiles, edited: frozenset[RelPath]
+    question: Question, desk: QuestionFiles, edited: frozenset[RelPath]
 ) -> Answer:
     try:
-        found = await answer_from_evidence(question, desk=desk, edited=edited)
-        return await with_what_is_known(memory, question, found)
+        return await answer_from_evidence(question, desk=desk, edited=edited)
     except LiveMemoryError as problem:
         return _nothing(f"The evidence could not be read: {problem}")
+
+
+async def _with_what_is_known(
+    memory: Workspace,
+    question: Question,
+    evidence: Answer,
+    desk: QuestionFiles,
+    edited: frozenset[RelPath],
+) -> KnownAnswer:
+    try:
+        return await with_what_is_known(memory, question, evidence, desk, edited)
+    except LiveMemoryError:
+        return KnownAnswer(evidence)
 
 
 @dataclass(frozen=True, slots=True)

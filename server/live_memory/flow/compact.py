@@ -18,12 +18,11 @@ from live_memory.core.compaction.fact_check import (
     proposals,
 )
 from live_memory.core.compaction.plan import CompactionPlan, plan, summary_request
-from live_memory.core.compaction.rules import facts_by_rule
 from live_memory.core.companion.chat import ReplyStop
 from live_memory.core.companion.prompt import entry_tokens
 from live_memory.core.errors import Busy, LiveMemoryError, ModelTimedOut, ModelUnreachable
 from live_memory.core.memory.learning import Span, merged
-from live_memory.core.memory.ledger import Fact, FactOrigin, Ledger
+from live_memory.core.memory.ledger import Fact, Ledger
 from live_memory.core.memory.window import (
     Compacted,
     EntryNumber,
@@ -35,14 +34,14 @@ from live_memory.core.reading.lookup import LogQuery
 from live_memory.core.reading.observation import Observation
 from live_memory.core.signals import CompactionFailed, CompactionFinished
 from live_memory.core.tokens import estimate
-from live_memory.core.values import Instant, RelPath, StatSignature, WorkspaceKey
+from live_memory.core.values import Author, Instant, RelPath, StatSignature, WorkspaceKey
 from live_memory.flow.model_slot import Borrowed, Companion, Meter
 from live_memory.flow.reader import Reader
 from live_memory.ports import Clock, EvidenceIndex, SignalSink
 
 __all__ = ["Compactor", "LastCompaction", "Summariser"]
 
-# Makes facts of what a plan covers: by a model, or by rule from the outline of what was seen.
+# Makes facts of what a plan covers, by a model; without one, entries just leave.
 #
 # Sources are opened anew, so that a fact rests on bytes that are there now; what a model proposes
 # is admitted only where these bytes hold it.
@@ -51,7 +50,7 @@ __all__ = ["Compactor", "LastCompaction", "Summariser"]
 # What a model writes costs five times what it reads, so few facts and the best ones; a summary
 # takes a cheap model some ten seconds.
 _TIMEOUT_S, _MOST_FACTS = 120.0, 20
-# What a model reads for them, in tokens; the rest becomes facts by rule.
+# What a model reads for them, in tokens.
 _MOST_READ = 8_000
 # Facts whose source changed are stated anew along the way: so many at a time, from the lines
 # around where they stood.
@@ -92,11 +91,11 @@ class Summariser:
         Raises:
             ModelUnavailable: there is no usable summary, or a cap is reached.
         """
-        doubtful = [f for f in window.ledger.facts if f.is_stale and f.origin is FactOrigin.SUMMARY]
+        doubtful = [f for f in window.ledger.facts if f.is_stale and f.author is Author.SUMMARY]
         doubtful = doubtful[-_MOST_DOUBTFUL:]
         known = await self._index().known()
         sources = await self._sources(planned, doubtful, indexed=known)
-        shown, rest = _divided(sources, planned.answers)
+        shown = _most_worth(sources, planned.answers)
         request = summary_request(shown, planned.answers, doubtful, most_facts=_MOST_FACTS)
         meter = Meter(companion.model, companion.purse, companion.rest)
         with anyio.move_on_after(_TIMEOUT_S):
@@ -106,35 +105,19 @@ class Summariser:
                 raise ModelUnreachable("the model gave no usable summary")
             proposed = await anyio.to_thread.run_sync(proposals, reply.turn.text)
             judging = _Judging(sources, planned, window.ledger, since=await self._commit())
-            judged = await self._judged(proposed, judging, FactOrigin.SUMMARY)
+            judged = await self._judged(proposed, judging)
             # What nothing stands on is no summary: these entries stay until one is.
             if sources and not judged.facts and judged.rejected >= len(proposed):
                 raise ModelUnreachable("the model's summary states nothing that its sources hold")
-            by_rule = await self._ruled(rest, judging)
-            facts = (*judged.facts, *by_rule)
-            return Compacted(planned.covers, facts, rejected=judged.rejected)
+            return Compacted(planned.covers, judged.facts, rejected=judged.rejected)
         raise ModelTimedOut("the model did not summarise in time")
-
-    async def by_rule(self, planned: CompactionPlan, window: Window) -> Compacted:
-        """Keep what the outline of the covered lines says."""
-        known = await self._index().known()
-        sources = await self._sources(planned, (), indexed=known)
-        judging = _Judging(sources, planned, window.ledger, since=await self._commit())
-        return Compacted(planned.covers, await self._ruled([*sources.values()], judging))
-
-    async def _ruled(self, chosen: Sequence[SourceText], judging: "_Judging") -> tuple[Fact, ...]:
-        outlines = {each.path: await self._index().outline(each.path) for each in chosen}
-        proposed = await anyio.to_thread.run_sync(facts_by_rule, chosen, outlines)
-        return (await self._judged(proposed, judging, FactOrigin.RULE)).facts
 
     async def _commit(self) -> str | None:
         """The commit at which facts are found true, where there is one."""
         history = await self._reader.sandbox.history(LogQuery(limit=1))
         return history.commits[0].id if history.commits else None
 
-    async def _judged(
-        self, proposed: Sequence[Proposal], judging: "_Judging", origin: FactOrigin
-    ) -> Admitted:
+    async def _judged(self, proposed: Sequence[Proposal], judging: "_Judging") -> Admitted:
         now = self._clock.now()
         return await anyio.to_thread.run_sync(
             lambda: admitted(
@@ -142,7 +125,6 @@ class Summariser:
                 judging.sources,
                 judging.ledger,
                 answers=judging.planned.answers,
-                origin=origin,
                 now=now,
                 since=judging.since,
             )
@@ -177,22 +159,19 @@ class Summariser:
         return found
 
 
-def _divided(
+def _most_worth(
     sources: Mapping[RelPath, SourceText], answers: Sequence[QuestionAnswered]
-) -> tuple[list[SourceText], list[SourceText]]:
-    """What a model reads, what answers cite before the rest, and what is left for rules."""
+) -> list[SourceText]:
+    """What a model reads: what answers cite before the rest, as far as there is room."""
     cited = {path for path, _ in _cited(answers)}
     shown: list[SourceText] = []
-    rest: list[SourceText] = []
     room = _MOST_READ
     for source in sorted(sources.values(), key=lambda each: each.path not in cited):
         cost = estimate("\n".join(source.lines.values()))
         if cost <= room:
             room -= cost
             shown.append(source)
-        else:
-            rest.append(source)
-    return shown, rest
+    return shown
 
 
 def _shown(seen: Observation, spans: Iterable[Span]) -> SourceText:
@@ -224,11 +203,10 @@ _FEW = 100
 # Lines that are opened for one compaction, in tokens: some thirteen thousand lines.
 _MOST_INPUT = 200_000
 # A model summarises when this many questions were answered since it last did; what overflows in
-# between becomes facts by rule. So learning costs nothing however much is read, and summaries stay
-# a small share of what questions cost (benchmark/results/economics.md).
+# between leaves without a summary, and the files are there. So learning costs nothing however much
+# is read, and summaries stay a small share of what questions cost (benchmark/results/economics.md).
 _QUESTIONS_A_SUMMARY = 12
-# After a failure no model is asked for this long, doubled each time; what overflows meanwhile
-# becomes facts by rule.
+# After a failure no model is asked for this long, doubled each time; entries leave meanwhile.
 _PAUSE_S, _LONGEST_PAUSE_S = 60.0, 3_600.0
 
 
@@ -343,10 +321,8 @@ class Compactor:
     async def _compacted(
         self, window: Window, planned: CompactionPlan, companion: Companion | None
     ) -> Compacted:
-        if not planned.needs_summary:
+        if companion is None or not planned.needs_summary:
             return Compacted(planned.covers, ())
-        if companion is None:
-            return await self._summariser.by_rule(planned, window)
         return await self._summariser.by_model(planned, window, companion)
 
     def _failed(self, problem: LiveMemoryError) -> None:

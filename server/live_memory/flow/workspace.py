@@ -22,6 +22,7 @@ from live_memory.core.saving.snapshot import Beginning, Memory
 from live_memory.core.signals import SnapshotQuarantined, WorkspaceOpened
 from live_memory.core.values import Instant, RelPath, WatchState
 from live_memory.flow.compact import Compactor, LastCompaction, Summariser
+from live_memory.flow.conclude import Admission
 from live_memory.flow.freshness import FilesInView, Freshness, Watching
 from live_memory.flow.indexing import Indexer, Turns
 from live_memory.flow.ingest import Ingestor
@@ -89,6 +90,7 @@ class Surroundings:
             freshness=freshness,
             clock=self.clock,
             signals=self.signals,
+            conclude=Admission(indexer, clock=self.clock),
         )
 
     def compactor(

@@ -11,10 +11,10 @@ from live_memory.core.answer import Answer, Mode
 from live_memory.core.companion.chat import Cause, ModelRequest, ModelUsage
 from live_memory.core.companion.prompt import entry_tokens
 from live_memory.core.errors import InvalidRequest, ModelOverloaded, ModelUnavailable
-from live_memory.core.memory.ledger import Fact, FactId, FactOrigin, Source
+from live_memory.core.memory.ledger import Fact, FactId, Source
 from live_memory.core.memory.window import Compacted, EntryNumber, FileObserved
 from live_memory.core.signals import CompactionFailed, CompactionFinished
-from live_memory.core.values import ContentHash, Instant, Origin, RelPath
+from live_memory.core.values import Author, ContentHash, Instant, Origin, RelPath
 from live_memory.flow.jobs import silent
 from live_memory.flow.open_workspaces import Hub
 from live_memory.flow.workspace import Workspace
@@ -100,7 +100,7 @@ async def test_without_a_model_what_overflows_becomes_facts_by_rule() -> None:
         stats = await hub.stats("/app")
     about = [fact for fact in ledger.facts if fact.sources[0].path == RelPath("app/limits.py")]
     assert any("MAX_USERS" in fact.text and "40" in fact.text for fact in about)
-    assert {fact.origin for fact in ledger.facts} == {FactOrigin.RULE}
+    assert {fact.author for fact in ledger.facts} == {Author.RULE}
     assert {source.sha for fact in about for source in fact.sources} == {ContentHash.of(LIMITS)}
     assert not model.requests
     assert (stats.facts, stats.model_calls) == (len(ledger.facts), 0)
@@ -134,7 +134,7 @@ async def test_a_model_summarises_after_questions_and_only_what_its_sources_hold
         stats = await hub.stats("/app")
     summaries = [request for request in model.requests if request.cause is Cause.COMPACTION]
     assert len(summaries) == 1
-    kept = [fact.text for fact in ledger.facts if fact.origin is FactOrigin.SUMMARY]
+    kept = [fact.text for fact in ledger.facts if fact.author is Author.SUMMARY]
     assert len(kept) == 5
     assert not [text for text in kept if "50" in text or "5`" in text or "Redis" in text]
     assert stats.rejected_facts == 5
@@ -166,7 +166,7 @@ async def test_a_summary_that_fails_changes_nothing_and_what_comes_then_is_kept_
         assert not memory.window.ledger.facts
         await _fill(memory)
         await _compacted(memory)
-        assert {fact.origin for fact in memory.window.ledger.facts} == {FactOrigin.RULE}
+        assert {fact.author for fact in memory.window.ledger.facts} == {Author.RULE}
     assert sum(request.cause is Cause.COMPACTION for request in model.requests) == 1
 
 
@@ -313,7 +313,7 @@ async def test_a_poisoned_file_and_a_model_that_obeys_it_leave_no_order_in_memor
         await _compacted(memory)
         _, ledger = await hub.ledger("/app")
         answer = await _ask(hub, "How many rooms may there be?")
-    told = [fact.text for fact in ledger.facts if fact.origin is FactOrigin.SUMMARY]
+    told = [fact.text for fact in ledger.facts if fact.author is Author.SUMMARY]
     assert told == ["`MAX_ROOMS` is `7`."]
     everything = " ".join(fact.text for fact in ledger.facts) + answer.text
     for order in ("evil.example", "SYSTEM", "~/.aws", "Ignore"):

@@ -24,18 +24,21 @@ from live_memory.core.checking.claim_check import (
 )
 from live_memory.core.checking.claims import (
     ClaimPiece,
+    ClaimPieceKind,
     Clause,
     Endings,
     Sentence,
     WrittenPlace,
+    all_sentences,
     mentions_in,
     places_in,
     sentences_of,
 )
 from live_memory.core.errors import OutsideWorkspace
+from live_memory.core.evidence.words import base_name
 from live_memory.core.values import RelPath
 
-__all__ = ["CheckedText", "check", "named_paths"]
+__all__ = ["CheckedText", "check", "checked_sentences", "named_paths"]
 
 # Which file a written name means: as it is written, else one that was cited or opened.
 
@@ -160,6 +163,54 @@ def check(text: str, files: Mapping[RelPath, SourceFile]) -> CheckedText:
         text = _written(each, text, whole.resolver)
     citations = _distinct(each.citation for each in judged)
     return CheckedText(text, citations, _grade(citations))
+
+
+def checked_sentences(text: str, files: Mapping[RelPath, SourceFile]) -> Sequence[CheckedText]:
+    """Each sentence that a place stands behind, with all places as `path:start-end`.
+
+    So it can stand alone; a place that is moved is written as it is found. A sentence that names
+    none stands on the places of one beside it that hold all its names.
+    """
+    whole = _Text(text, files)
+    found: list[CheckedText] = []
+    bare: list[tuple[int, str, Sequence[ClaimPiece]]] = []
+    for sentence in all_sentences(text, endings_of(files)):
+        said = text[sentence.offset : sentence.offset + len(sentence.text)]
+        if not sentence.clauses:
+            bare.append((len(found), said.strip(), sentence.pieces))
+            continue
+        judged = [*whole.judged(sentence)]
+        for each in reversed(judged):
+            first, last = (
+                at - sentence.offset for at in (each.place.offset, each.place.end_offset)
+            )
+            mark = "`" * (said.count("`", first, last) % 2)
+            said = f"{said[:first]}{each.citation}{mark}{said[last:]}"
+        citations = _distinct(each.citation for each in judged)
+        found.append(CheckedText(said.strip(), citations, _grade(citations)))
+    for at, said, pieces in reversed(bare):
+        beside = (*found[at : at + 1], *found[max(0, at - 1) : at])
+        grounded = next(filter(None, (_beside(said, pieces, one, files) for one in beside)), None)
+        if grounded is not None:
+            found.insert(at, grounded)
+    return found
+
+
+def _beside(
+    said: str,
+    pieces: Sequence[ClaimPiece],
+    other: CheckedText,
+    files: Mapping[RelPath, SourceFile],
+) -> CheckedText | None:
+    """A sentence without a place on those of another one, if they hold it."""
+    names = {base_name(piece.text) for piece in pieces if piece.kind is ClaimPieceKind.NAME}
+    for each in other.citations if names else ():
+        if each.status is not CitationStatus.UNSUPPORTED and each.path in files:
+            lines = LineRange(files[each.path], each.start, each.end)
+            checked = check(f"{said.rstrip('.: ')} ({each}).", files)
+            if names <= lines.words and checked.grounding is Grounding.VERIFIED:
+                return checked
+    return None
 
 
 class _Text:

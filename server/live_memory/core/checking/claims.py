@@ -20,6 +20,7 @@ __all__ = [
     "Endings",
     "Sentence",
     "WrittenPlace",
+    "all_sentences",
     "cites",
     "mentions_in",
     "pieces_of",
@@ -277,15 +278,24 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence that cites, its places blanked out; offsets count from its beginning."""
+    """A sentence, its places blanked out; offsets count from its beginning.
+
+    It stands at `offset` in its text.
+    """
 
     text: str
+    offset: int
     clauses: tuple[Clause, ...]
     pieces: tuple[ClaimPiece, ...]
 
 
 def sentences_of(text: str, endings: Endings | None = None) -> tuple[Sentence, ...]:
     """The sentences that cite a place, in order; `endings` as in `places_in`."""
+    return tuple(sentence for sentence in all_sentences(text, endings) if sentence.clauses)
+
+
+def all_sentences(text: str, endings: Endings | None = None) -> Iterator[Sentence]:
+    """The sentences of a text, those without a place as well."""
     prose = _FENCE.sub(lambda fence: re.sub(r"[^\n]", " ", fence.group()), text)
     places = places_in(prose, endings)
     bare = list(prose)
@@ -302,11 +312,9 @@ def sentences_of(text: str, endings: Endings | None = None) -> tuple[Sentence, .
         if _WORDS.search(plain[b:end]) or not b
     ]
     at = [place.offset for place in places]
-    found = (
-        _sentence(prose, plain, span, places[bisect_left(at, span[0]) : bisect_left(at, span[1])])
-        for span in pairwise([*bounds, len(prose)])
-    )
-    return tuple(sentence for sentence in found if sentence.clauses)
+    for span in pairwise([*bounds, len(prose)]):
+        its = places[bisect_left(at, span[0]) : bisect_left(at, span[1])]
+        yield _sentence(prose, plain, span, its)
 
 
 def pieces_of(text: str) -> tuple[ClaimPiece, ...]:
@@ -334,7 +342,7 @@ def _sentence(
     prose: str, plain: str, span: tuple[int, int], places: Sequence[WrittenPlace]
 ) -> Sentence:
     text = plain[slice(*span)]
-    return Sentence(text, tuple(_clauses(prose, span, places)), pieces_of(text))
+    return Sentence(text, span[0], tuple(_clauses(prose, span, places)), pieces_of(text))
 
 
 def _clauses(prose: str, span: tuple[int, int], places: Sequence[WrittenPlace]) -> Iterator[Clause]:

@@ -17,11 +17,21 @@ from live_memory.core.errors import OutsideWorkspace
 from live_memory.core.evidence.places import Place
 from live_memory.core.evidence.words import tokens_of_word, vocabulary, words_of
 from live_memory.core.memory.learning import Span, merged
-from live_memory.core.memory.ledger import Fact, FactId, FactKind, FactOrigin, Ledger, Source
+from live_memory.core.memory.ledger import Fact, FactId, FactKind, Ledger, Source
 from live_memory.core.memory.window import QuestionAnswered
 from live_memory.core.values import ContentHash, Instant, RelPath
 
-__all__ = ["Admitted", "Proposal", "SourceText", "admitted", "clipped", "proposals", "standing"]
+__all__ = [
+    "Admitted",
+    "KnownFacts",
+    "Proposal",
+    "SourceText",
+    "admitted",
+    "clipped",
+    "fact_id",
+    "proposals",
+    "standing",
+]
 
 # Whether a sentence stands on the lines it names: the check of answers, but stricter.
 #
@@ -221,7 +231,7 @@ _WRITTEN_PLACE = re.compile(r"(?P<path>.+?):(?P<start>\d{1,7})(?:-(?P<end>\d{1,7
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A sentence that a model or a rule offers as a fact, and where it says that it stands.
+    """A sentence that a model offers as a fact, and where it says that it stands.
 
     Without places where none was given, or one was that no file can have.
     """
@@ -337,12 +347,11 @@ def admitted(
     ledger: Ledger,
     *,
     answers: Sequence[QuestionAnswered],
-    origin: FactOrigin,
     now: Instant,
     since: str | None,
 ) -> Admitted:
     """Judge each proposal by the lines of its sources; what is known already is not counted."""
-    known = _Known(ledger, sources)
+    known = KnownFacts(ledger, {path: each.sha for path, each in sources.items()})
     facts: list[Fact] = []
     rejected = 0
     for proposal in proposals:
@@ -352,11 +361,10 @@ def admitted(
             continue
         text, places = found
         fact = Fact(
-            id=_id_of(text, places),
+            id=fact_id(text, [place.path for place in places]),
             text=text,
             sources=tuple(Source(p.path, sources[p.path].sha, p.start, p.end) for p in places),
             kind=proposal.kind,
-            origin=origin,
             learned_at=now,
             since=since,
             questions=tuple(_questions(places, answers)),
@@ -383,16 +391,17 @@ def _standing(
     return (text, found) if text and found else None
 
 
-class _Known:
+class KnownFacts:
     """What needs no second fact: what the ledger holds and is current, and what was just added."""
 
-    def __init__(self, ledger: Ledger, sources: Mapping[RelPath, SourceText]) -> None:
+    def __init__(self, ledger: Ledger, sources: Mapping[RelPath, ContentHash]) -> None:
+        """`sources` are the files that new facts rest on, as they are now."""
         self._forgotten = ledger.forgotten
         self._ids: set[FactId] = set()
         self._near: dict[RelPath, list[str]] = {}
         for path in sources:
             for fact in ledger.resting_on(path):
-                seen = (sources[s.path].sha == s.sha for s in fact.sources if s.path in sources)
+                seen = (sources[s.path] == s.sha for s in fact.sources if s.path in sources)
                 if not fact.is_stale and all(seen):
                     self._add(fact)
 
@@ -429,10 +438,11 @@ def _says_the_same(text: str, other: str) -> bool:
     return len(words & others) >= _ALIKE * len(words | others)
 
 
-def _id_of(text: str, places: Sequence[Place]) -> FactId:
+def fact_id(text: str, files: Iterable[RelPath]) -> FactId:
     """The same for the same sentence about the same files, whatever their bytes and lines are."""
-    plain = " ".join(_STOPS.sub("", _QUOTES.sub("", text.casefold())).split())
-    paths = sorted({place.path.text for place in places})
+    plain = _STOPS.sub("", _QUOTES.sub("", without_places(text).casefold()))
+    plain = " ".join(plain.split())
+    paths = sorted({path.text for path in files})
     return FactId(
         hashlib.sha256("\n".join((plain, *paths)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
     )

@@ -14,9 +14,9 @@ from live_memory.core.checking.claims import ClaimPiece, ClaimPieceKind, pieces_
 from live_memory.core.evidence.words import is_compound
 from live_memory.core.reading.observation import clean
 
-__all__ = ["Stated", "as_statement", "stated", "statement", "without_places"]
+__all__ = ["Stated", "stated", "statement", "without_places"]
 
-# Verbs of English that order something done, and how a docstring's order becomes a statement.
+# Verbs of English that order something done.
 
 
 # With these a sentence begins only when it wants something done.
@@ -50,54 +50,6 @@ ORDER = (
     rf"|(?:{'|'.join(_WEAK_WORDS)})(?=\s+{_OBJECT}(?!\w)))"
 )
 ANY_ORDER = rf"(?:{'|'.join((*_STRONG_WORDS, *_WEAK_WORDS))})\b"
-
-# What docstrings begin with besides.
-_DONE = """
-build bind cache calculate cast close collect compare compile compute configure construct convert
-count decode decorate define delegate derive describe detect determine dispatch divide draw dump
-encode extract fill filter finalize flush format group handle hash increment indicate init
-initialize iterate join link lock map mark match normalize obtain parse prepare process raise record
-redirect register render represent resolve restore retrieve retry schedule serialize serve sort
-split store strip switch traverse trigger unregister wait walk wrap yield
-"""
-_NO_VERBS = frozenset({"always", "don't", "never", "please"})
-_VERBS = frozenset((*_STRONG_WORDS, *_WEAK_WORDS, *_DONE.split())) - _NO_VERBS
-_FIRST_WORD = re.compile(r"[A-Z][a-z]+(?=\s)")
-_FURTHER = re.compile(r"(?<=\b(?:and) )[a-z]+(?=\s)")
-# `Gets`, `Returns`, but not `This` or `Class`.
-_THIRD_PERSON = re.compile(r"[a-z]+[^sui\W]s")
-
-
-def as_statement(text: str) -> str:
-    """What a docstring orders as what is done: `Parse and send it.` is `parses and sends it.`"""
-    first = _FIRST_WORD.match(text)
-    if first is None:
-        return text
-    verb, rest = first.group().lower(), text[first.end() :]
-    if verb in _VERBS:
-        return _third_person(verb) + _FURTHER.sub(_further, rest, count=1)
-    is_said = _THIRD_PERSON.fullmatch(verb) and _base(verb) in _VERBS
-    return verb + rest if is_said else text
-
-
-def _further(word: re.Match[str]) -> str:
-    return _third_person(word.group()) if word.group() in _VERBS else word.group()
-
-
-def _third_person(verb: str) -> str:
-    if verb == "be":
-        return "is"
-    if verb.endswith(("s", "sh", "ch", "x", "z", "o")):
-        return f"{verb}es"
-    if verb.endswith("y") and verb[-2] not in "aeiou":
-        return f"{verb[:-1]}ies"
-    return f"{verb}s"
-
-
-def _base(verb: str) -> str:
-    """Of `returns` and `parses`; other forms are rare enough."""
-    return verb.removesuffix("s")
-
 
 # Fewer characters state nothing; more are several facts.
 _SHORTEST, _LONGEST = 12, 400
@@ -165,14 +117,14 @@ _IS_REFUSED = re.compile("|".join(_NEVER), re.IGNORECASE)
 
 
 @lru_cache(maxsize=4_096)  # each is looked at where it is proposed, where it is admitted, and again
-def statement(text: str) -> str | None:
+def statement(text: str, *, longest: int = _LONGEST) -> str | None:
     """The sentence on one line, if it is one and states something; else nothing."""
     said = clean(text).strip()
-    if len(said) > 2 * _LONGEST or _LINE_ENDS.search(said):
+    if len(said) > 2 * longest or _LINE_ENDS.search(said):
         return None
     said = " ".join(said.split())
     # What cannot be seen, as marks of direction and joiners, could hide a second meaning.
-    if not _SHORTEST <= len(said) <= _LONGEST or not said.isprintable():
+    if not _SHORTEST <= len(said) <= longest or not said.isprintable():
         return None
     # Marks that are nested or left open would hide which words are code.
     if "`" in _MARKED.sub("", said):
@@ -299,7 +251,10 @@ def _texts(pieces: Iterable[ClaimPiece], kind: ClaimPieceKind) -> frozenset[str]
 def without_places(text: str) -> str:
     """The text without the places it cites itself: a fact has its sources beside it."""
     for place in reversed([p for p in places_in(text) if p.is_certain]):
-        before, after = text[: place.offset].rstrip(" `"), text[place.end_offset :].lstrip("`")
+        before, after = text[: place.offset], text[place.end_offset :]
+        if before.endswith("`") and after.startswith("`"):
+            before, after = before[:-1], after[1:]
+        before = before.rstrip()
         if before.endswith(("(", "[")) and after.startswith((")", "]")):
             before, after = before[:-1].rstrip(), after[1:]
         text = f"{before}{after}" if after[:1] in (".", ",", ";", "") else f"{before} {after}"

@@ -1,24 +1,22 @@
 """Facts with the sources they rest on, and when a fact steps back."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import NewType, Self
 
-from live_memory.core.values import ContentHash, Instant, RelPath
+from live_memory.core.values import Author, ContentHash, Instant, RelPath
 
-__all__ = ["Fact", "FactId", "FactKind", "FactOrigin", "Ledger", "Source"]
+__all__ = ["Fact", "FactId", "FactKind", "Ledger", "Source"]
 
 FactId = NewType("FactId", str)
 
 _LONG_AGO = Instant(0.0)
-# Facts by rule whose source changed: half a megabyte of them, in case the bytes come back.
-_MOST_STALE = 1_000
-# Facts by rule on which no answer rested: those of a thousand files. All of them are gone through
-# for each question, and what an outline says is found in the index just as well.
-_MOST_BY_RULE = 6_000
+# All of them are gone through for each question; some 1.5 kB each. A day of work with an agent
+# gives some fifty.
+_MOST_FACTS = 4_000
 
 
 class FactKind(StrEnum):
@@ -31,41 +29,44 @@ class FactKind(StrEnum):
     BEHAVIOUR = "behaviour"
 
 
-class FactOrigin(StrEnum):
-    """Who distilled it."""
-
-    SUMMARY = "summary"  # a model, when entries were compacted
-    RULE = "rule"  # the outline of what was seen, without a model
-
-
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Lines `start` to `end` of a file whose bytes had this hash."""
+    """Lines `start` to `end` of a file whose bytes had this hash.
+
+    `lines` is the hash of these lines alone, redacted: where other lines of the file changed, it
+    tells whether these still stand. Earlier versions did not keep it.
+    """
 
     path: RelPath
     sha: ContentHash
     start: int
     end: int
+    lines: ContentHash | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A distilled sentence, the sources it rests on, and whether one of them has changed.
+    """A sentence, the sources it rests on, and whether the file of one of them has changed.
 
     `since` is the commit at which it was found true, where there was one; `questions` are those
-    whose answers rested on the same lines.
+    whose answers rested on the same lines, or the task that it was found for. Sentences of one
+    text have the same `conclusion`, which is empty for what a model distilled from entries. `uses`
+    counts the answers that stated it.
     """
 
     id: FactId
     text: str
     sources: tuple[Source, ...]
     kind: FactKind = FactKind.BEHAVIOUR
-    origin: FactOrigin = FactOrigin.SUMMARY
+    author: Author = Author.SUMMARY
     learned_at: Instant = _LONG_AGO
     since: str | None = None
     questions: tuple[str, ...] = ()
     is_pinned: bool = False
     is_stale: bool = False
+    session: str = ""
+    conclusion: str = ""
+    uses: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,14 +134,24 @@ class Ledger:
         facts = tuple(fact for fact in self.facts if fact.id not in ids)
         return replace(self, facts=facts, forgotten=self.forgotten | ids)
 
-    def without_old_rules(self) -> Self:
-        """Drop the oldest facts by rule beyond a bound: files as they are give them again."""
-        by_rule = [f for f in self.facts if f.origin is FactOrigin.RULE and not f.is_pinned]
-        stale = [fact for fact in by_rule if fact.is_stale]
-        unused = [fact for fact in by_rule if not fact.is_stale and not fact.questions]
-        old = {*_oldest(stale, beyond=_MOST_STALE), *_oldest(unused, beyond=_MOST_BY_RULE)}
-        facts = tuple(fact for fact in self.facts if fact.id not in old)
-        return replace(self, facts=facts) if old else self
+    def pruned(self) -> Self:
+        """Drop what answers stated least beyond a bound, the oldest first; what is pinned stays."""
+        if len(self.facts) <= _MOST_FACTS:
+            return self
+        loose = sorted(
+            (fact for fact in self.facts if not fact.is_pinned),
+            key=lambda fact: (fact.uses + len(fact.questions), fact.learned_at),
+        )
+        gone = {fact.id for fact in loose[: len(self.facts) - _MOST_FACTS]}
+        return replace(self, facts=tuple(fact for fact in self.facts if fact.id not in gone))
+
+    def with_uses(self, ids: Collection[str]) -> Self:
+        """Count that an answer stated these."""
+        if not ids:
+            return self
+        return self._in_place(
+            tuple(replace(f, uses=f.uses + 1) if f.id in ids else f for f in self.facts)
+        )
 
     def with_rejected(self, count: int) -> Self:
         """Count what was not admitted."""
@@ -173,18 +184,10 @@ class Ledger:
         return ledger
 
 
-def _oldest(facts: list[Fact], *, beyond: int) -> set[FactId]:
-    """Those that were learned longest ago, but for so many."""
-    if len(facts) <= beyond:
-        return set()
-    in_order = sorted(facts, key=lambda fact: fact.learned_at)
-    return {fact.id for fact in in_order[: len(facts) - beyond]}
-
-
 def _renewed(old: Fact, new: Fact | None) -> Fact:
     if new is None:
         return old
-    return replace(new, is_pinned=old.is_pinned or new.is_pinned)
+    return replace(new, is_pinned=old.is_pinned or new.is_pinned, uses=old.uses)
 
 
 def _judged(fact: Fact, current: Mapping[RelPath, ContentHash | None]) -> Fact:

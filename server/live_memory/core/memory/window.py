@@ -16,6 +16,7 @@ from live_memory.core.values import ContentHash, Instant, Origin, RelPath
 
 __all__ = [
     "Compacted",
+    "Concluded",
     "Entry",
     "EntryContent",
     "EntryNumber",
@@ -96,6 +97,14 @@ class Compacted:
 
 
 @dataclass(frozen=True, slots=True)
+class Concluded:
+    """What holds of a text that an agent wrote; `rejected` counts its sentences that do not."""
+
+    facts: tuple[Fact, ...]
+    rejected: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class NoteWritten:
     """Something worth keeping that is no file and no answer."""
 
@@ -124,6 +133,7 @@ MemoryEvent = (
     | FileGone
     | QuestionAnswered
     | Compacted
+    | Concluded
     | NoteWritten
     | FactPinned
     | Forgotten
@@ -169,10 +179,15 @@ def apply(window: Window, event: MemoryEvent) -> Window:
             return _appended(replace(seen, ledger=_checked(window, event.path, event.sha)), event)
         case FileGone():
             return _appended(replace(seen, ledger=_checked(window, event.path, None)), event)
-        case QuestionAnswered() | NoteWritten():
+        case QuestionAnswered():
+            ledger = window.ledger.with_uses(event.answer.facts)
+            return _appended(replace(seen, ledger=ledger), event)
+        case NoteWritten():
             return _appended(seen, event)
         case Compacted():
             return _compacted(seen, event)
+        case Concluded():
+            return _with_facts(seen, event)
         case FactPinned():
             return replace(seen, ledger=seen.ledger.with_pin(event.fact))
         case Forgotten():
@@ -206,22 +221,24 @@ def questions(window: Window) -> tuple[QuestionAnswered, ...]:
     return (*window.archive, *newer)
 
 
-def _compacted(window: Window, event: Compacted) -> Window:
+def _with_facts(window: Window, event: Compacted | Concluded) -> Window:
     hashes = current_hashes(window)
     # A fact whose source changed while the summary was written is born stale. Those that were there
     # were judged at each look, and no look at a file is news to them.
     born = Ledger(event.facts).checked_against(hashes).facts
-    ledger = window.ledger.with_rejected(event.rejected).with_facts(born).without_old_rules()
+    ledger = window.ledger.with_rejected(event.rejected).with_facts(born).pruned()
     sources = {source.path: source.sha for fact in event.facts for source in fact.sources}
     settled = {path: sha for path, sha in {**sources, **hashes}.items() if sha is not None}
+    return replace(window, ledger=ledger, settled=MappingProxyType(settled))
+
+
+def _compacted(window: Window, event: Compacted) -> Window:
     covered = [e.content for e in window.entries if e.number in event.covers]
     answers = [content for content in covered if isinstance(content, QuestionAnswered)]
     return replace(
-        window,
-        ledger=ledger,
+        _with_facts(window, event),
         entries=_without(window, event.covers),
         archive=(*window.archive, *answers)[-_MOST_ARCHIVED:],
-        settled=MappingProxyType(settled),
     )
 
 

@@ -11,12 +11,14 @@ from functools import cache
 from types import MappingProxyType, UnionType
 from typing import Any, NewType, TypeVar, get_args, get_origin, get_type_hints
 
-from live_memory.core.answer import Question
+from live_memory.core.answer import Answer, Question
 from live_memory.core.errors import LiveMemoryError, SnapshotUnreadable
 from live_memory.core.hosts.events import LineSlice
-from live_memory.core.hosts.notices import AnythingChanged, FileInterest, Search
+from live_memory.core.hosts.notices import AnythingChanged, Conclusion, FileInterest, Search
+from live_memory.core.memory.ledger import Fact, Ledger
 from live_memory.core.memory.window import (
     Compacted,
+    Concluded,
     Entry,
     FactPinned,
     FileChanged,
@@ -42,15 +44,18 @@ _KINDS: Mapping[type, str] = {
     NoteWritten: "note",
     QuestionAnswered: "answered",
     Compacted: "compacted",
+    Concluded: "concluded",
     FactPinned: "pinned",
     Forgotten: "forgotten",
     FileInterest: "file",
     Search: "search",
     AnythingChanged: "anything",
+    Conclusion: "conclusion",
 }
 # Fields that have a shorter name in files.
 _KEYS = {
     "asked_at": "at",
+    "author": "origin",
     "glob": "names",
     "is_edited": "edited",
     "is_glob": "glob",
@@ -67,6 +72,13 @@ _INLINE: Mapping[type, str] = {
 }
 # Only earlier versions read these.
 _FOR_EARLIER: Mapping[type, Form] = {Compacted: {"front": []}, Window: {"front": []}}
+# What version 3 added, as it is where an earlier one wrote.
+_ADDED: Mapping[type, Form] = {
+    Fact: {"session": "", "conclusion": "", "uses": 0},
+    Answer: {"facts": []},
+}
+# Versions before 3 distilled facts by rule too, from outlines that the index has.
+_DROPPED = "rule"
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
@@ -183,17 +195,22 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
 def _record_reader(kind: Any) -> Callable[[Any], object]:
     inline = _INLINE.get(kind)
     known = [(key, _reader(hint)) for _, key, hint in _saved_fields(kind)]
+    added = _ADDED.get(kind, {})
 
     def read_record(form: Any) -> object:
         _record(form)
         found = {**form, inline: form} if inline else form
+        if kind in (Compacted, Ledger):
+            facts = _reader(list)(form.get("facts"))
+            kept = [f for f in facts if not (isinstance(f, dict) and f.get("origin") == _DROPPED)]
+            found = {**found, "facts": kept}
         values, key = [], "lines"
         try:
             if kind is FileObserved:
                 lines = _reader(tuple[int, int, int])(form.get(key))
                 found = {**form, **dict(zip(("start", "end", "total"), lines, strict=True))}
             for key, read_value in known:
-                values.append(read_value(found.get(key)))
+                values.append(read_value(found.get(key, added.get(key))))
         except SnapshotUnreadable:
             raise
         except (LiveMemoryError, ValueError) as problem:

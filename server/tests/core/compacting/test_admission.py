@@ -17,9 +17,9 @@ from live_memory.core.compaction.fact_check import (
     proposals,
 )
 from live_memory.core.evidence.places import Place
-from live_memory.core.memory.ledger import FactKind, FactOrigin, Ledger, Source
+from live_memory.core.memory.ledger import FactKind, Ledger, Source
 from live_memory.core.memory.window import Compacted, FileChanged, QuestionAnswered, Window, apply
-from live_memory.core.values import ContentHash, Instant, RelPath
+from live_memory.core.values import Author, ContentHash, Instant, RelPath
 
 CLIENT, STORE, CONF = RelPath("src/client.py"), RelPath("src/store.py"), RelPath("conf.toml")
 NOW = Instant(5.0)
@@ -87,7 +87,7 @@ def _admit(
         sources,
         ledger or Ledger(),
         answers=answers,
-        origin=FactOrigin.SUMMARY,
+        author=Author.SUMMARY,
         now=NOW,
         since="abc",
     )
@@ -216,7 +216,7 @@ def test_hashes_are_those_of_the_lines_shown_whatever_the_reply_says() -> None:
     )
     (fact,) = _admit(*proposals(reply)).facts
     assert fact.sources == (Source(CLIENT, SOURCES[CLIENT].sha, 4, 4),)
-    assert (fact.since, fact.learned_at, fact.origin) == ("abc", NOW, FactOrigin.SUMMARY)
+    assert (fact.since, fact.learned_at, fact.author) == ("abc", NOW, Author.SUMMARY)
     assert (fact.is_stale, fact.is_pinned) == (False, False)
 
 
@@ -446,11 +446,11 @@ def test_a_fact_says_who_distilled_it() -> None:
         SOURCES,
         Ledger(),
         answers=(),
-        origin=FactOrigin.RULE,
+        author=Author.RULE,
         now=NOW,
         since=None,
     )
-    assert [(fact.origin, fact.since) for fact in rule.facts] == [(FactOrigin.RULE, None)]
+    assert [(fact.author, fact.since) for fact in rule.facts] == [(Author.RULE, None)]
 
 
 @pytest.mark.promise("never-falsely-fresh")

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.core.memory.ledger import Fact, FactId, FactOrigin, Ledger, Source
-from live_memory.core.values import ContentHash, Instant, RelPath
+from live_memory.core.memory.ledger import Fact, FactId, Ledger, Source
+from live_memory.core.values import Author, ContentHash, Instant, RelPath
 from tests.support import strategies as given_a
 
 ONE, TWO = ContentHash.of(b"1"), ContentHash.of(b"2")
@@ -164,12 +164,10 @@ def test_nothing_new_leaves_the_ledger_itself() -> None:
 
 
 def test_only_so_many_stale_facts_by_rule_are_kept_and_everything_else_is() -> None:
-    many = tuple(
-        replace(_fact(f"r{n}"), origin=FactOrigin.RULE, is_stale=True) for n in range(1_200)
-    )
+    many = tuple(replace(_fact(f"r{n}"), author=Author.RULE, is_stale=True) for n in range(1_200))
     others = (
-        replace(_fact("pinned"), origin=FactOrigin.RULE, is_stale=True, is_pinned=True),
-        replace(_fact("fresh"), origin=FactOrigin.RULE),
+        replace(_fact("pinned"), author=Author.RULE, is_stale=True, is_pinned=True),
+        replace(_fact("fresh"), author=Author.RULE),
         replace(_fact("told"), is_stale=True),
     )
     kept = Ledger((*others, *many)).without_old_rules()
@@ -180,12 +178,12 @@ def test_only_so_many_stale_facts_by_rule_are_kept_and_everything_else_is() -> N
 
 def test_of_facts_by_rule_the_oldest_go_and_what_was_of_use_stays() -> None:
     many = tuple(
-        replace(_fact(f"r{n}"), origin=FactOrigin.RULE, learned_at=Instant(float(n % 6_100)))
+        replace(_fact(f"r{n}"), author=Author.RULE, learned_at=Instant(float(n % 6_100)))
         for n in range(6_100)
     )
     others = (
-        replace(_fact("pinned"), origin=FactOrigin.RULE, is_pinned=True),
-        replace(_fact("used"), origin=FactOrigin.RULE, questions=("Where?",)),
+        replace(_fact("pinned"), author=Author.RULE, is_pinned=True),
+        replace(_fact("used"), author=Author.RULE, questions=("Where?",)),
         replace(_fact("told"), learned_at=Instant(0.0)),
     )
     kept = Ledger((*others, *reversed(many))).without_old_rules()

@@ -18,7 +18,7 @@ from live_memory.core.errors import SnapshotUnreadable
 from live_memory.core.hosts.commands import Grep
 from live_memory.core.hosts.events import LineSlice
 from live_memory.core.hosts.notices import AnythingChanged, FileInterest, Search
-from live_memory.core.memory.ledger import FactId, FactKind, FactOrigin
+from live_memory.core.memory.ledger import FactId, FactKind
 from live_memory.core.memory.window import (
     Compacted,
     EntryNumber,
@@ -61,9 +61,9 @@ def test_a_snapshot_is_read_whole_and_written_as_it_was() -> None:
     assert memory.beginning == Beginning("cd" * 20, 1_700_000_000.0)
     assert (window.revision, window.next_number, len(window.entries)) == (8, 7, 5)
     (fact,) = window.ledger.facts
-    assert (fact.kind, fact.origin, fact.is_pinned, fact.is_stale, len(fact.sources)) == (
+    assert (fact.kind, fact.author, fact.is_pinned, fact.is_stale, len(fact.sources)) == (
         FactKind.VALUE,
-        FactOrigin.RULE,
+        Author.RULE,
         True,
         True,
         2,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from live_memory.core.answer import CitationStatus, Mode
 from live_memory.core.errors import Corrupt, SnapshotTooNew, SnapshotUnreadable
-from live_memory.core.memory.ledger import FactId, FactKind, FactOrigin
+from live_memory.core.memory.ledger import FactId, FactKind
 from live_memory.core.memory.window import FileObserved, Window, apply, questions
 from live_memory.core.saving.snapshot import (
     VERSION,
@@ -22,7 +22,7 @@ from live_memory.core.saving.snapshot import (
     to_form,
     unsealed,
 )
-from live_memory.core.values import ContentHash, Instant, Origin, RelPath
+from live_memory.core.values import Author, ContentHash, Instant, Origin, RelPath
 from tests.support import strategies as given_a
 
 SECRET_LINE = "the text of a file"
@@ -147,7 +147,7 @@ def test_what_version_1_wrote_is_read_whole() -> None:
     assert (pinned.is_pinned, pinned.kind, pinned.origin) == (
         True,
         FactKind.BEHAVIOUR,
-        FactOrigin.SUMMARY,
+        Author.SUMMARY,
     )
     assert window.ledger[FactId("f1")].is_stale
     (asked,) = questions(window)

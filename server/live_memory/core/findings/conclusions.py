@@ -1,0 +1,118 @@
+"""What becomes a finding of a text that an agent wrote: each sentence whose places hold.
+
+Nothing of it is believed. Orders, plans, praise and talk to a person are no findings, and neither
+is what our own answers said before.
+"""
+
+import hashlib
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from live_memory.core.answer import Citation, CitationStatus
+from live_memory.core.checking.citations import CheckedText, checked_sentences
+from live_memory.core.checking.claim_check import SourceFile
+from live_memory.core.compaction.fact_check import KnownFacts, fact_id
+from live_memory.core.compaction.fact_wording import stated, statement, without_places
+from live_memory.core.evidence.places import Place, RankedFileText
+from live_memory.core.evidence.words import words_of
+from live_memory.core.hosts.notices import Conclusion
+from live_memory.core.memory.ledger import Fact, FactId, FactKind, Ledger, Source
+from live_memory.core.memory.window import Concluded
+from live_memory.core.values import ContentHash, Instant, RelPath
+
+__all__ = ["findings_of", "lines_hash"]
+
+# A text of 16,000 characters has some 150 sentences; the best are said early.
+_MOST_FINDINGS = 40
+# A row of a list that cites five places has so many characters.
+_LONGEST = 800
+_LIST_MARK = re.compile(r"^\s*(?:(?:[-*+>|#]+|\d{1,3}[.)])\s+)*")
+_NEXT_MARK = re.compile(r"\s+(?:[-*+]|\d{1,3}[.)])\s*$")
+_BOLD = re.compile(r"\*\*|__(?=\W|$)|(?<!\w)__")
+_TALK = re.compile(
+    r"\b(?:I|I['’]\w+|[Ww]e|[Ww]e['’]\w+|[Oo]ur|us|[Mm]y|[Mm]e|[Ll]et['’]?s|TODO"
+    r"|[Nn]ext steps?)\b(?!/O)"
+    r"|\b(?:will|would|could|might) (?:need|want|have|be (?:better|good|safer|worth))\b"
+    r"|^(?:Great|Good|Nice|Perfect|Excellent|Sure|Thanks|Sorry|Done|Yes|No)\b[,!.]"
+    r"|^(?:Added|Changed|Fixed|Updated|Removed|Renamed|Moved|Refactored|Implemented|Created|Replaced"
+    r"|Wrote|Ran|Deleted|Committed|Reverted|Plan|Proposal)\b"
+)
+# An answer of ours that is told again shares most runs of so many words with it.
+_RUN, _ECHO = 4, 0.5
+
+
+def findings_of(
+    said: Conclusion,
+    files: Mapping[RelPath, RankedFileText],
+    ledger: Ledger,
+    *,
+    answers: Collection[str],
+    now: Instant,
+) -> Concluded:
+    """Judge each sentence by the files that it cites, as they are now.
+
+    `answers` are our own answers of late: what repeats one is dropped.
+    """
+    sources = {path: SourceFile(path, f.lines, f.outline) for path, f in files.items()}
+    echo = {run for answer in answers for run in _runs(answer)}
+    whole = f"{said.session}\0{said.task}\0{said.text}".encode("utf-8", "surrogatepass")
+    conclusion = hashlib.sha256(whole).hexdigest()[:16]
+    facts: dict[FactId, Fact] = {}
+    rejected = 0
+    for sentence in checked_sentences(said.text, sources):
+        text, held = _kept(sentence)
+        if text is None or _is_echo(text, echo):
+            rejected += 1
+            continue
+        places = [
+            Source(c.path, files[c.path].sha, c.start, c.end, lines_hash(files[c.path].lines, c))
+            for c in held
+        ]
+        fact = Fact(
+            id=fact_id(text, [source.path for source in places]),
+            text=text,
+            sources=tuple(dict.fromkeys(places)),
+            kind=FactKind.BEHAVIOUR,
+            author=said.author,
+            learned_at=now,
+            questions=(said.task,) if said.task else (),
+            session=said.session,
+            conclusion=conclusion,
+        )
+        facts.setdefault(fact.id, fact)
+    known = KnownFacts(ledger, {path: file.sha for path, file in files.items()})
+    kept = [fact for fact in facts.values() if known.is_new(fact)][:_MOST_FINDINGS]
+    return Concluded(tuple(kept), rejected)
+
+
+def lines_hash(lines: Sequence[str], place: Citation | Place) -> ContentHash:
+    """The hash of the lines of a place."""
+    return ContentHash.of("\n".join(lines[place.start - 1 : place.end]).encode())
+
+
+def _kept(sentence: CheckedText) -> tuple[str | None, Sequence[Citation]]:
+    """The sentence as it is kept, if it is one that states something and holds."""
+    held = [c for c in sentence.citations if c.status is CitationStatus.VERIFIED]
+    text = sentence.text
+    for other in (c for c in sentence.citations if c.status is not CitationStatus.VERIFIED):
+        text = re.sub(
+            rf"(?:[,;/]\s*)?{re.escape(str(other))}(?!\d|-\d)(?:[,;]\s*(?=[^)]))?", "", text
+        )
+    text = re.sub(r"\(\s*\)|``", "", text)
+    text = _BOLD.sub("", _NEXT_MARK.sub("", _LIST_MARK.sub("", " ".join(text.split()))))
+    bare = without_places(text)
+    if not held or _TALK.search(bare):
+        return None, ()
+    if statement(bare, longest=_LONGEST) is None or not stated(bare).is_checkable:
+        return None, ()
+    return text, held
+
+
+def _runs(text: str) -> Iterator[tuple[str, ...]]:
+    words = [word.lower() for word in words_of(without_places(text))]
+    return zip(*(words[at:] for at in range(_RUN)), strict=False)
+
+
+def _is_echo(text: str, echo: Collection[tuple[str, ...]]) -> bool:
+    runs = [*_runs(text)] if echo else []
+    return bool(runs) and sum(run in echo for run in runs) >= _ECHO * len(runs)

@@ -1,0 +1,106 @@
+"""Which findings speak of the question at hand, and which of them answer it.
+
+A finding is asked for in other words than it was written in. So the words of all sentences of a
+text and of the task it was written for count together, and so does whether the index ranks the
+places that they rest on for the question.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
+from math import log
+
+from live_memory.core.evidence.places import Candidates
+from live_memory.core.evidence.words import vocabulary
+from live_memory.core.memory.ledger import Fact, Ledger
+
+__all__ = ["LEADS", "SETTLES", "RecalledFacts", "recalled"]
+
+# As measured on conclusions of agents and later questions of others (benchmark/README.md): what
+# scores so much answers the question, and what scores half as much may help.
+LEADS, _HELPS = 0.4, 0.2
+# What a companion said it finds again: nothing less is an answer where it could be asked.
+SETTLES = 0.6
+_MOST = 3
+# The first so many places that the index ranks.
+_RANKED = 12
+_OF_WORDS, _OF_TASK, _OF_FILES, _OF_PLACES = 0.6, 0.4, 0.4, 1.2
+# Facts never change their text, so each is cut up once; some 2 kB each.
+_REMEMBERED_TEXTS = 8_192
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledFacts:
+    """Sentences of one text in order, and how well they fit the question, 0 to 2.6.
+
+    `fits` says of each sentence which share of the question it holds, by what its words are worth.
+    """
+
+    facts: tuple[Fact, ...]
+    score: float
+    fits: tuple[float, ...]
+
+
+def recalled(ledger: Ledger, candidates: Candidates) -> Sequence[RecalledFacts]:
+    """The best texts for the question that the index found `candidates` for, best first."""
+    worth, asked = candidates.worth, frozenset(candidates.worth)
+    texts = [*_texts(ledger)]
+    held = [[asked & _words(fact.text) for fact in facts] for facts in texts]
+    tasks = [asked & _words(" ".join(facts[0].questions)) for facts in texts]
+    words = [task.union(*each) for task, each in zip(tasks, held, strict=True)]
+    if not any(words):
+        return ()
+    # A word that most texts hold says little of any, and so does a file that most rest on.
+    count = Counter(chain.from_iterable(words))
+    rare = {word: worth[word] * log(1 + len(texts) / max(1, count[word])) for word in asked}
+    files = [{source.path for fact in facts for source in fact.sources} for facts in texts]
+    resting = Counter(chain.from_iterable(files))
+    ranks = {file.path: 1 / (1 + at) for at, file in enumerate(candidates.files)}
+    found = []
+    for facts, task, said, each, paths in zip(texts, tasks, words, held, files, strict=True):
+        if not said:
+            continue
+        ranked = (ranks[p] * (1 - resting[p] / (len(texts) + 1)) for p in paths if p in ranks)
+        score = (
+            _OF_WORDS * _share(said, rare)
+            + _OF_TASK * _share(task, worth)
+            + _OF_FILES * max(ranked, default=0.0)
+            + _OF_PLACES * _ranked_share(facts, candidates)
+        )
+        if score >= _HELPS:
+            found.append(RecalledFacts(facts, score, tuple(_share(one, worth) for one in each)))
+    return sorted(found, key=lambda one: (-one.score, -one.facts[0].learned_at))[:_MOST]
+
+
+def _texts(ledger: Ledger) -> Iterator[tuple[Fact, ...]]:
+    """The facts of each text; what a model distilled from entries is a text for each fact."""
+    told: dict[str, list[Fact]] = {}
+    for fact in ledger.facts:
+        told.setdefault(fact.conclusion or fact.id, []).append(fact)
+    yield from map(tuple, told.values())
+
+
+def _ranked_share(facts: Sequence[Fact], candidates: Candidates) -> float:
+    """Which part of what the index ranks first, by its score, the facts rest on."""
+    units = candidates.units[:_RANKED]
+    sources = [source for fact in facts for source in fact.sources]
+    shown = (
+        unit.score
+        for unit in units
+        if any(
+            s.path == unit.place.path and s.start <= unit.place.end and unit.place.start <= s.end
+            for s in sources
+        )
+    )
+    return sum(shown) / max(sum(unit.score for unit in units), 1e-9)
+
+
+def _share(words: Iterable[str], worth: Mapping[str, float]) -> float:
+    return sum(worth[word] for word in words) / max(sum(worth.values()), 1e-9)
+
+
+@lru_cache(maxsize=_REMEMBERED_TEXTS)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(vocabulary(text))

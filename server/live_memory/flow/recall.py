@@ -1,0 +1,158 @@
+"""States what is known for a question: facts whose lines still stand, opened again.
+
+Where what an agent found out answers the question, it leads, and no model is asked.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from types import MappingProxyType
+
+import anyio.to_thread
+
+from live_memory.core.answer import Answer, CitationStatus, Grounding, Question, is_same
+from live_memory.core.companion.prompt import KNOWN
+from live_memory.core.evidence.places import RankedFileText
+from live_memory.core.findings.relevance import LEADS, SETTLES, RecalledFacts, recalled
+from live_memory.core.findings.standing import StandingFact, established, standing_fact
+from live_memory.core.memory.ledger import Fact
+from live_memory.core.memory.window import questions
+from live_memory.core.tokens import estimate
+from live_memory.core.values import Author, RelPath
+from live_memory.flow.answer_from_evidence import MOST_FILES, answer_from_evidence
+from live_memory.flow.find_evidence import terms_here
+from live_memory.flow.reader import QuestionFiles
+from live_memory.flow.workspace import Workspace
+
+__all__ = ["KnownAnswer", "pinned", "with_what_is_known"]
+
+# Facts add to what was found; they never crowd it out.
+_MOST, _TOKENS = 6, 400
+# So many facts are gone through faster than a thread is found for it.
+_FEW = 200
+# Of an answer, what evidence takes behind a lead, and the fewest tokens that it is worth.
+_BEHIND, _LEAST_TOKENS = 0.4, 256
+# So many questions back one is asked again because its answer was not enough.
+_LATELY = 10
+
+
+@dataclass(frozen=True, slots=True)
+class KnownAnswer:
+    """Evidence with what is known; `settles` where an agent found out before what is asked."""
+
+    answer: Answer
+    settles: bool = False
+
+
+async def with_what_is_known(
+    memory: Workspace,
+    question: Question,
+    evidence: Answer,
+    desk: QuestionFiles,
+    edited: frozenset[RelPath],
+) -> KnownAnswer:
+    """Evidence opened by what answers the question, or closed by what may help.
+
+    The caller has compared what is known with the disk; each fact's lines are opened again here.
+    """
+    ledger = memory.window.ledger
+    if not ledger.facts:
+        return KnownAnswer(evidence)
+    terms = replace(await terms_here(question.text, desk), edited=edited)
+    candidates = (await desk.look_up(terms, limit=MOST_FILES)).candidates
+    work = partial(recalled, ledger, candidates)
+    found = work() if len(ledger.facts) <= _FEW else await anyio.to_thread.run_sync(work)
+    files = await desk.current(
+        dict.fromkeys(s.path for each in found for fact in each.facts for s in fact.sources)
+    )
+    best = next((each for each in found if each.score >= LEADS and each.facts[0].conclusion), None)
+    if best is None:
+        return KnownAnswer(_closed(evidence, found, files, most=question.budget.answer_tokens))
+    told = _standing(best.facts, files)
+    lead = established(best, told, files, question.asked_at)
+    most = question.budget.answer_tokens
+    left = min(most - estimate(lead), int(_BEHIND * most) if told else most)
+    if estimate(evidence.text) > left >= _LEAST_TOKENS:
+        budget = replace(question.budget, answer_tokens=left)
+        evidence = await answer_from_evidence(
+            replace(question, budget=budget), desk=desk, edited=edited
+        )
+    is_beside = left < _LEAST_TOKENS or (told and evidence.grounding is Grounding.UNGROUNDED)
+    opened = _with(told, evidence, files, text=lead if is_beside else f"{lead}\n\n{evidence.text}")
+    return KnownAnswer(opened, settles=_settles(memory, question, best, told))
+
+
+def _settles(
+    memory: Workspace, question: Question, best: RecalledFacts, told: Sequence[StandingFact]
+) -> bool:
+    """Whether most of it stands, and whoever asks has not been told so already."""
+    enough = SETTLES if best.facts[0].author is Author.COMPANION else LEADS
+    lately = questions(memory.window)[-_LATELY:]
+    is_again = any(each.answer.facts and is_same(each.question, question) for each in lately)
+    return best.score >= enough and 2 * len(told) >= len(best.facts) and not is_again
+
+
+async def pinned(memory: Workspace, desk: QuestionFiles) -> str:
+    """The facts that a person pinned, which stand in every prompt, where they still hold."""
+    facts = [fact for fact in memory.window.ledger.facts if fact.is_pinned][-_MOST:]
+    files = await desk.current(dict.fromkeys(s.path for fact in facts for s in fact.sources))
+    return "".join(f"- {each.text}\n" for each in _standing(facts, files))
+
+
+def _standing(
+    facts: Iterable[Fact], files: Mapping[RelPath, RankedFileText]
+) -> Sequence[StandingFact]:
+    found = (standing_fact(fact, files) for fact in facts)
+    return [each for each in found if each is not None]
+
+
+def _closed(
+    evidence: Answer,
+    found: Sequence[RecalledFacts],
+    files: Mapping[RelPath, RankedFileText],
+    *,
+    most: int,
+) -> Answer:
+    """Evidence, and behind it the facts that say more than it does and fit its budget."""
+    fits = {fact.id: fit for each in found for fact, fit in zip(each.facts, each.fits, strict=True)}
+    facts = sorted((f for each in found for f in each.facts), key=lambda fact: -fits[fact.id])
+    new = [each for each in _standing(facts, files) if not _is_said(each, evidence)][:_MOST]
+    room = min(_TOKENS, most - estimate(evidence.text))
+    told: list[StandingFact] = []
+    for each in new:
+        room -= estimate(each.text)
+        if room >= 0:
+            told.append(each)
+    if not told:
+        return evidence
+    lines = "".join(f"- {each.text}\n" for each in told)
+    return _with(told, evidence, files, text=f"{evidence.text.rstrip()}{KNOWN}{lines}")
+
+
+def _is_said(fact: StandingFact, evidence: Answer) -> bool:
+    """Whether the evidence shows all of the fact's lines already."""
+    shown = [c for c in evidence.citations if c.status is CitationStatus.VERIFIED]
+    return all(
+        any(c.path == p.path and c.start <= p.start and p.end <= c.end for c in shown)
+        for p in fact.places
+    )
+
+
+def _with(
+    told: Sequence[StandingFact],
+    evidence: Answer,
+    files: Mapping[RelPath, RankedFileText],
+    *,
+    text: str,
+) -> Answer:
+    """An answer that states facts beside evidence."""
+    places = dict.fromkeys(c for each in told for c in each.citations)
+    shas = {citation.path: files[citation.path].sha for citation in places}
+    return replace(
+        evidence,
+        text=text,
+        citations=tuple(dict.fromkeys((*places, *evidence.citations))),
+        evidence=MappingProxyType({**evidence.evidence, **shas}),
+        grounding=Grounding.VERIFIED if told and not evidence.citations else evidence.grounding,
+        facts=tuple(each.fact.id for each in told),
+    )
