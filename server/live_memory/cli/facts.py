@@ -1,4 +1,4 @@
-"""`facts`: what was distilled from the codebase, why it is believed, and how to drop it."""
+"""`facts`: what was understood of the codebase, why it is believed, and how to drop it."""
 
 import datetime
 import json
@@ -16,11 +16,19 @@ Form = Mapping[str, object]
 
 # A commit is named by so many digits, as git does it.
 _COMMIT_DIGITS = 10
+_BY = {
+    "agent": "the agent",
+    "subagent": "a sub-agent",
+    "companion": "the companion",
+    "person": "a person",
+    "summary": "a summary by the companion",
+}
+_MARKS = {"pinned": "pinned", "stale": "its file changed"}
 
 
 @click.group()
 def facts() -> None:
-    """List the facts of a workspace, say why one is believed, pin or forget it."""
+    """List what was understood of a workspace, say why it is believed, pin or forget it."""
 
 
 @facts.command("list")
@@ -39,7 +47,7 @@ def list_(configuration: Configuration, *, stale: bool, cwd: str, as_json: bool)
     for fact in found:
         click.echo(_line(fact))
     if not found:
-        click.echo("no facts yet: they are made when the window is compacted")
+        click.echo("no facts yet: they come from what agents conclude, and from summaries")
 
 
 @facts.command()
@@ -97,20 +105,31 @@ def _named(server: ProvenServer, fact_id: str, cwd: str) -> Form:
 
 
 def _line(fact: Form) -> str:
-    marks = "".join(f" [{mark}]" for mark in ("pinned", "stale") if fact[mark])
-    places = ", ".join(_place(source) for source in _forms(fact, "sources"))
-    return f"{str(fact['id'])[:8]}{marks} {fact['text']} ({places})"
+    said = f"{_BY[str(fact['author'])]}, {_day(fact)}"
+    marks = [said, *(word for name, word in _MARKS.items() if fact[name])]
+    text = str(fact["text"])
+    missing = [p for p in map(_place, _forms(fact, "sources")) if p not in text]
+    places = f" ({', '.join(missing)})" if missing else ""
+    return f"{str(fact['id'])[:8]} [{'; '.join(marks)}] {text}{places}"
+
+
+def _day(fact: Form) -> str:
+    at = datetime.datetime.fromtimestamp(float(str(fact["learned_at"])), datetime.UTC)
+    return f"{at:%Y-%m-%d %H:%M} UTC"
 
 
 def _reasons(fact: Form) -> str:
-    learned = datetime.datetime.fromtimestamp(float(str(fact["learned_at"])), datetime.UTC)
-    lines = [_line(fact), f"kind       {fact['kind']}", f"learned    {learned:%Y-%m-%d %H:%M} UTC"]
-    how = {"summary": "a model's summary, checked against its sources", "rule": "by rule"}
-    lines.append(f"from       {how.get(str(fact['origin']), fact['origin'])}")
+    session = f" in session {fact['session']}" if fact["session"] else ""
+    lines = [
+        _line(fact),
+        f"said by    {_BY[str(fact['author'])]}{session}, checked against its sources",
+        f"learned    {_day(fact)}",
+        f"led        {fact['uses']} answers",
+    ]
     if fact["since"]:
         lines.append(f"true since {str(fact['since'])[:_COMMIT_DIGITS]}")
     for source in _forms(fact, "sources"):
-        state = "changed since" if fact["stale"] else "unchanged"
+        state = "a file changed since" if fact["stale"] else "unchanged"
         lines.append(f"source     {_place(source)} ({state})")
     questions = fact["questions"] if isinstance(fact["questions"], list) else []
     lines += [f"asked in   {question}" for question in questions]
@@ -118,7 +137,8 @@ def _reasons(fact: Form) -> str:
 
 
 def _place(source: Form) -> str:
-    return f"{source['path']}:{source['start']}-{source['end']}"
+    start, end = source["start"], source["end"]
+    return f"{source['path']}:{start}" if start == end else f"{source['path']}:{start}-{end}"
 
 
 def _forms(reply: Form, name: str) -> Sequence[Form]:

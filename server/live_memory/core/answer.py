@@ -191,7 +191,7 @@ class Answer:
     `evidence` holds the hash of every file the answer rests on, as it was when it was opened.
     `recipe` names how a model made it: model, instructions and tools; empty without a model.
     `cost_usd` is `None` where the price is not known, and on a subscription. `window_share` is
-    how full the window is, 0 to 1. `facts` are the ids of those of the ledger that it states.
+    how full the window is, 0 to 1. `facts` are the ids of those of the ledger that lead it.
     `why` explains the ranked files that are cited, where no model answered; it is told to who
     asks, not remembered, and no part of what an answer is.
     """

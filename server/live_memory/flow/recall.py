@@ -79,6 +79,7 @@ async def with_what_is_known(
         )
     is_beside = left < _LEAST_TOKENS or (told and evidence.grounding is Grounding.UNGROUNDED)
     opened = _with(told, evidence, files, text=lead if is_beside else f"{lead}\n\n{evidence.text}")
+    opened = replace(opened, facts=tuple(each.fact.id for each in told))
     return KnownAnswer(opened, settles=_settles(memory, question, best, told))
 
 
@@ -154,5 +155,4 @@ def _with(
         citations=tuple(dict.fromkeys((*places, *evidence.citations))),
         evidence=MappingProxyType({**evidence.evidence, **shas}),
         grounding=Grounding.VERIFIED if told and not evidence.citations else evidence.grounding,
-        facts=tuple(each.fact.id for each in told),
     )

@@ -383,12 +383,16 @@ class WorkspaceStats:
 
     `dropped_events` were lost to a bound, here or in a hook's spool. `listing` is the last one,
     and nothing before the first.
+
+    Of the `facts`, `findings` are what agents concluded, and the file of `stale_facts` has changed.
     """
 
     workspace: WorkspaceIdentity
     known_files: int
     entries: int
     facts: int
+    findings: int
+    questions_answered_by_findings: int
     stale_facts: int
     rejected_facts: int
     compactions: int
@@ -420,6 +424,8 @@ def statistics(memory: Workspace) -> WorkspaceStats:
         known_files=current + len(window.settled.keys() - shown.keys()),
         entries=len(window.entries),
         facts=len(window.ledger.facts),
+        findings=sum(bool(fact.conclusion) for fact in window.ledger.facts),
+        questions_answered_by_findings=sum(bool(q.answer.facts) for q in asked),
         stale_facts=sum(fact.is_stale for fact in window.ledger.facts),
         rejected_facts=window.ledger.rejected,
         compactions=memory.compactor.count,

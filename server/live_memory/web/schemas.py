@@ -91,7 +91,8 @@ def entry_form(entry: Entry) -> dict[str, object]:
 def fact_form(fact: Fact) -> dict[str, object]:
     """A fact with why it is believed: sources, dates, the questions it came from."""
     return {
-        **_record(fact, "id", "text", "kind", "origin", "learned_at", "since", "questions"),
+        **_record(fact, "id", "text", "kind", "author", "learned_at", "since", "questions", "uses"),
+        "session": fact.session or None,
         "pinned": fact.is_pinned,
         "stale": fact.is_stale,
         "sources": [_record(source, "path", "start", "end", "sha") for source in fact.sources],

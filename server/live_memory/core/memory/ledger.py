@@ -51,7 +51,7 @@ class Fact:
     `since` is the commit at which it was found true, where there was one; `questions` are those
     whose answers rested on the same lines, or the task that it was found for. Sentences of one
     text have the same `conclusion`, which is empty for what a model distilled from entries. `uses`
-    counts the answers that stated it.
+    counts the answers that it led.
     """
 
     id: FactId
@@ -135,7 +135,7 @@ class Ledger:
         return replace(self, facts=facts, forgotten=self.forgotten | ids)
 
     def pruned(self) -> Self:
-        """Drop what answers stated least beyond a bound, the oldest first; what is pinned stays."""
+        """Drop what led fewest answers beyond a bound, the oldest first; what is pinned stays."""
         if len(self.facts) <= _MOST_FACTS:
             return self
         loose = sorted(
@@ -146,7 +146,7 @@ class Ledger:
         return replace(self, facts=tuple(fact for fact in self.facts if fact.id not in gone))
 
     def with_uses(self, ids: Collection[str]) -> Self:
-        """Count that an answer stated these."""
+        """Count that these led an answer."""
         if not ids:
             return self
         return self._in_place(
