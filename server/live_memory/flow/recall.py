@@ -12,9 +12,15 @@ import anyio.to_thread
 
 from live_memory.core.answer import Answer, CitationStatus, Grounding, Question, is_same
 from live_memory.core.companion.prompt import KNOWN
+from live_memory.core.evidence.packet import room_of
 from live_memory.core.evidence.places import RankedFileText
 from live_memory.core.findings.relevance import LEADS, SETTLES, RecalledFacts, recalled
-from live_memory.core.findings.standing import StandingFact, established, standing_fact
+from live_memory.core.findings.standing import (
+    StandingFact,
+    about_the_same,
+    established,
+    standing_fact,
+)
 from live_memory.core.memory.ledger import Fact
 from live_memory.core.memory.window import questions
 from live_memory.core.tokens import estimate
@@ -65,12 +71,24 @@ async def with_what_is_known(
     files = await desk.current(
         dict.fromkeys(s.path for each in found for fact in each.facts for s in fact.sources)
     )
-    best = next((each for each in found if each.score >= LEADS and each.facts[0].conclusion), None)
-    if best is None:
-        return KnownAnswer(_closed(evidence, found, files, most=question.budget.answer_tokens))
-    told = _standing(best.facts, files)
-    lead = established(best, told, files, question.asked_at)
     most = question.budget.answer_tokens
+    leading = [each for each in found if each.score >= LEADS and each.facts[0].conclusion]
+    if not leading:
+        return KnownAnswer(_closed(evidence, found, files, most=most))
+    standing = [(each, _standing(each.facts, files)) for each in leading]
+    best, told = next((pair for pair in standing if pair[1]), standing[0])
+    # What was said of the same lines another time may say otherwise: both, the newer first.
+    blocks = [(best, told)]
+    for each, facts in standing:
+        same = about_the_same(facts, told) if each is not best else ()
+        if same:
+            blocks.append((each.only([fact.fact for fact in same]), same))
+    blocks.sort(key=lambda pair: -pair[0].facts[0].learned_at)
+    room = room_of(most) // len(blocks)
+    lead = "\n\n".join(
+        established(each, facts, files, question.asked_at, room=room) for each, facts in blocks
+    )
+    told = [fact for _, facts in blocks for fact in facts]
     left = min(most - estimate(lead), int(_BEHIND * most) if told else most)
     if estimate(evidence.text) > left >= _LEAST_TOKENS:
         budget = replace(question.budget, answer_tokens=left)

@@ -6,7 +6,7 @@ places that they rest on for the question.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -41,6 +41,11 @@ class RecalledFacts:
     facts: tuple[Fact, ...]
     score: float
     fits: tuple[float, ...]
+
+    def only(self, facts: Collection[Fact]) -> "RecalledFacts":
+        """These of its sentences alone."""
+        pairs = [pair for pair in zip(self.facts, self.fits, strict=True) if pair[0] in facts]
+        return RecalledFacts(tuple(f for f, _ in pairs), self.score, tuple(fit for _, fit in pairs))
 
 
 def recalled(ledger: Ledger, candidates: Candidates) -> Sequence[RecalledFacts]:

@@ -17,12 +17,13 @@ from live_memory.core.findings.relevance import RecalledFacts
 from live_memory.core.memory.ledger import Fact, Source
 from live_memory.core.values import Author, Instant, RelPath
 
-__all__ = ["StandingFact", "established", "standing_fact"]
+__all__ = ["StandingFact", "about_the_same", "established", "standing_fact"]
 
 # Hashing so many lines, to find those that moved, takes some 10 ms.
 _MOST_HASHED = 200_000
-# Of the first 600 tokens of an answer, what its sentences may take; then some of their lines.
-_SENTENCES, _LONGEST_TASK = 1_900, 90
+# Of the first 600 tokens of an answer, what its sentences may take, and of a short answer which
+# part; then some of their lines.
+_SENTENCES, _PART, _LONGEST_TASK = 1_900, 0.6, 90
 _MOST_SHOWN, _SHOWN_LINES = 3, 8
 _BY = {
     Author.AGENT: "the agent",
@@ -83,13 +84,34 @@ def _place_now(source: Source, file: RankedFileText) -> Place | None:
     return found[0] if len(found) == 1 else None
 
 
+def about_the_same(
+    facts: Sequence[StandingFact], others: Sequence[StandingFact]
+) -> Sequence[StandingFact]:
+    """Those that rest on lines which others rest on too."""
+    theirs = [place for other in others for place in other.places]
+    return [
+        fact
+        for fact in facts
+        if any(
+            mine.path == place.path and mine.start <= place.end and place.start <= mine.end
+            for mine in fact.places
+            for place in theirs
+        )
+    ]
+
+
 def established(
     recalled: RecalledFacts,
     standing: Sequence[StandingFact],
     files: Mapping[RelPath, RankedFileText],
     now: Instant,
+    *,
+    room: int,
 ) -> str:
-    """What was found out before, when and by whom, and the lines of it as they are now."""
+    """What was found out before, when and by whom, and the lines of it as they are now.
+
+    At most about `room` characters, but for one sentence.
+    """
     fact = recalled.facts[0]
     when = f"{_ago(now - fact.learned_at)} by {_BY[fact.author]}"
     task = one_line(" ".join(" ".join(fact.questions).split()))
@@ -97,11 +119,11 @@ def established(
     asked = f' (asked: "{cut}")' if cut else ""
     rows = []
     if standing:
-        told = _fitting(recalled, standing)
+        told = _fitting(recalled, standing, room=min(_SENTENCES, int(_PART * room)))
         rows = [f"Established {when}, still true{asked}:", *(f"- {one_line(f.text)}" for f in told)]
         best = sorted(told, key=lambda f: -recalled.fits[recalled.facts.index(f.fact)])
         shown = dict.fromkeys(place for f in best for place in f.places)
-        rows += [_lines_of(place, files) for place in [*shown][:_MOST_SHOWN]]
+        rows = _with_lines(rows, [*shown][:_MOST_SHOWN], files, room=room)
     changed = [*_changed(recalled, standing)]
     if changed:
         that = "More of it" if standing else f"What was established {when}{asked}"
@@ -110,10 +132,29 @@ def established(
     return "\n".join(rows)
 
 
-def _fitting(recalled: RecalledFacts, standing: Sequence[StandingFact]) -> Sequence[StandingFact]:
+def _with_lines(
+    rows: Sequence[str],
+    places: Sequence[Place],
+    files: Mapping[RelPath, RankedFileText],
+    *,
+    room: int,
+) -> list[str]:
+    """The rows, and the lines of the places that there is room for."""
+    found, left = [*rows], room - sum(len(row) + 1 for row in rows)
+    for place in places:
+        lines = _lines_of(place, files)
+        left -= len(lines) + 1
+        if left >= 0:
+            found.append(lines)
+    return found
+
+
+def _fitting(
+    recalled: RecalledFacts, standing: Sequence[StandingFact], *, room: int
+) -> Sequence[StandingFact]:
     """The sentences that hold most of the question, as far as there is room, in their order."""
     fits = dict(zip((fact.id for fact in recalled.facts), recalled.fits, strict=True))
-    room, chosen = _SENTENCES, set()
+    chosen = set()
     for each in sorted(standing, key=lambda one: -fits[one.fact.id]):
         if len(each.text) + 3 <= room:
             room -= len(each.text) + 3

@@ -227,18 +227,22 @@ def _with_facts(window: Window, event: Compacted | Concluded) -> Window:
     # were judged at each look, and no look at a file is news to them.
     born = Ledger(event.facts).checked_against(hashes).facts
     ledger = window.ledger.with_rejected(event.rejected).with_facts(born).pruned()
-    sources = {source.path: source.sha for fact in event.facts for source in fact.sources}
-    settled = {path: sha for path, sha in {**sources, **hashes}.items() if sha is not None}
-    return replace(window, ledger=ledger, settled=MappingProxyType(settled))
+    # What a fact rests on is compared with the disk from now on, also where no entry tells of it.
+    new = {s.path: s.sha for fact in event.facts for s in fact.sources if s.path not in hashes}
+    settled = MappingProxyType({**window.settled, **new}) if new else window.settled
+    return replace(window, ledger=ledger, settled=settled)
 
 
 def _compacted(window: Window, event: Compacted) -> Window:
     covered = [e.content for e in window.entries if e.number in event.covers]
     answers = [content for content in covered if isinstance(content, QuestionAnswered)]
+    grown = _with_facts(window, event)
+    settled = {path: sha for path, sha in current_hashes(grown).items() if sha is not None}
     return replace(
-        _with_facts(window, event),
+        grown,
         entries=_without(window, event.covers),
         archive=(*window.archive, *answers)[-_MOST_ARCHIVED:],
+        settled=MappingProxyType(settled),
     )
 
 
