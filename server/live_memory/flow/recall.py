@@ -36,7 +36,7 @@ __all__ = ["KnownAnswer", "pinned", "with_what_is_known"]
 _MOST, _TOKENS = 6, 400
 # So many facts are gone through faster than a thread is found for it.
 _FEW = 200
-# Of an answer, what evidence takes behind a lead, and the fewest tokens that it is worth.
+# Of an answer, what evidence takes behind a lead that surely answers, and the fewest tokens that it is worth.
 _BEHIND, _LEAST_TOKENS = 0.4, 256
 # So many questions back one is asked again because its answer was not enough.
 _LATELY = 10
@@ -89,7 +89,9 @@ async def with_what_is_known(
         established(each, facts, files, question.asked_at, room=room) for each, facts in blocks
     )
     told = [fact for _, facts in blocks for fact in facts]
-    left = min(most - estimate(lead), int(_BEHIND * most) if told else most)
+    left = most - estimate(lead)
+    if told and best.score >= SETTLES:
+        left = min(left, int(_BEHIND * most))
     if estimate(evidence.text) > left >= _LEAST_TOKENS:
         budget = replace(question.budget, answer_tokens=left)
         evidence = await answer_from_evidence(

@@ -14,7 +14,8 @@ from live_memory.core.checking.claim_check import SourceFile
 from live_memory.core.compaction.fact_check import KnownFacts, fact_id
 from live_memory.core.compaction.fact_wording import stated, statement, without_places
 from live_memory.core.evidence.places import Place, RankedFileText
-from live_memory.core.evidence.words import words_of
+from live_memory.core.evidence.question import terms_of
+from live_memory.core.evidence.words import vocabulary, words_of
 from live_memory.core.hosts.notices import Conclusion
 from live_memory.core.memory.ledger import Fact, FactId, FactKind, Ledger, Source
 from live_memory.core.memory.window import Concluded
@@ -78,6 +79,7 @@ def findings_of(
             questions=(said.task,) if said.task else (),
             session=said.session,
             conclusion=conclusion,
+            novelty=_novelty(text, held, files),
         )
         facts.setdefault(fact.id, fact)
     known = KnownFacts(ledger, {path: file.sha for path, file in files.items()})
@@ -106,6 +108,13 @@ def _kept(sentence: CheckedText) -> tuple[str | None, Sequence[Citation]]:
     if statement(bare, longest=_LONGEST) is None or not stated(bare).is_checkable:
         return None, ()
     return text, held
+
+
+def _novelty(text: str, held: Sequence[Citation], files: Mapping[RelPath, RankedFileText]) -> float:
+    said = {word for word, _ in terms_of(without_places(text)).weights}
+    lines = (line for c in held for line in files[c.path].lines[c.start - 1 : c.end])
+    shown = vocabulary("\n".join((*lines, *(c.path.text for c in held))))
+    return len(said - shown) / max(1, len(said))
 
 
 def _runs(text: str) -> Iterator[tuple[str, ...]]:

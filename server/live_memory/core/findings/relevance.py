@@ -20,12 +20,15 @@ __all__ = ["LEADS", "SETTLES", "RecalledFacts", "recalled"]
 
 # As measured on conclusions of agents and later questions of others (benchmark/README.md): what
 # scores so much answers the question, and what scores half as much may help.
-LEADS, _HELPS = 0.4, 0.2
+LEADS, _HELPS = 0.35, 0.2
 # What a companion said it finds again: nothing less is an answer where it could be asked.
 SETTLES = 0.6
 _MOST = 3
 # The first so many places that the index ranks.
 _RANKED = 12
+# Agents' texts have a fifth and more words that their lines do not hold. What has fewer tells what
+# is written there, and the index finds that.
+_OWN_WORDS, _LEAST_WORTH = 0.2, 0.3
 _OF_WORDS, _OF_TASK, _OF_FILES, _OF_PLACES = 0.6, 0.4, 0.4, 1.2
 # Facts never change their text, so each is cut up once; some 2 kB each.
 _REMEMBERED_TEXTS = 8_192
@@ -68,7 +71,8 @@ def recalled(ledger: Ledger, candidates: Candidates) -> Sequence[RecalledFacts]:
         if not said:
             continue
         ranked = (ranks[p] * (1 - resting[p] / (len(texts) + 1)) for p in paths if p in ranks)
-        score = (
+        own = sum(fact.novelty for fact in facts) / len(facts) / _OWN_WORDS
+        score = min(1.0, max(_LEAST_WORTH, own)) * (
             _OF_WORDS * _share(said, rare)
             + _OF_TASK * _share(task, worth)
             + _OF_FILES * max(ranked, default=0.0)

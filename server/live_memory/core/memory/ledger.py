@@ -51,7 +51,7 @@ class Fact:
     `since` is the commit at which it was found true, where there was one; `questions` are those
     whose answers rested on the same lines, or the task that it was found for. Sentences of one
     text have the same `conclusion`, which is empty for what a model distilled from entries. `uses`
-    counts the answers that it led.
+    counts the answers that it led; `novelty` is the share of its words that its lines do not hold.
     """
 
     id: FactId
@@ -67,6 +67,7 @@ class Fact:
     session: str = ""
     conclusion: str = ""
     uses: int = 0
+    novelty: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

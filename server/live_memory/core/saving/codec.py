@@ -74,7 +74,7 @@ _INLINE: Mapping[type, str] = {
 _FOR_EARLIER: Mapping[type, Form] = {Compacted: {"front": []}, Window: {"front": []}}
 # What version 3 added, as it is where an earlier one wrote.
 _ADDED: Mapping[type, Form] = {
-    Fact: {"session": "", "conclusion": "", "uses": 0},
+    Fact: {"session": "", "conclusion": "", "uses": 0, "novelty": 1.0},
     Answer: {"facts": []},
 }
 # Versions before 3 distilled facts by rule too, from outlines that the index has.
