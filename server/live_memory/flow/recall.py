@@ -36,7 +36,8 @@ __all__ = ["KnownAnswer", "pinned", "with_what_is_known"]
 _MOST, _TOKENS = 6, 400
 # So many facts are gone through faster than a thread is found for it.
 _FEW = 200
-# Of an answer, what evidence takes behind a lead that surely answers, and the fewest tokens that it is worth.
+# Of an answer, what evidence takes behind a lead that surely answers, and the fewest tokens that
+# it is worth showing in.
 _BEHIND, _LEAST_TOKENS = 0.4, 256
 # So many questions back one is asked again because its answer was not enough.
 _LATELY = 10
