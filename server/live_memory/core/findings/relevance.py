@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
-from math import log
 
 from live_memory.core.evidence.places import Candidates
 from live_memory.core.evidence.words import vocabulary
@@ -29,7 +28,7 @@ _RANKED = 12
 # Agents' texts have a fifth and more words that their lines do not hold. What has fewer tells what
 # is written there, and the index finds that.
 _OWN_WORDS, _LEAST_WORTH = 0.2, 0.3
-_OF_WORDS, _OF_TASK, _OF_FILES, _OF_PLACES = 0.6, 0.4, 0.4, 1.2
+_OF_WORDS, _OF_TASK, _OF_FILES, _OF_PLACES = 0.6, 0.4, 0.25, 1.5
 # Facts never change their text, so each is cut up once; some 2 kB each.
 _REMEMBERED_TEXTS = 8_192
 
@@ -60,9 +59,7 @@ def recalled(ledger: Ledger, candidates: Candidates) -> Sequence[RecalledFacts]:
     words = [task.union(*each) for task, each in zip(tasks, held, strict=True)]
     if not any(words):
         return ()
-    # A word that most texts hold says little of any, and so does a file that most rest on.
-    count = Counter(chain.from_iterable(words))
-    rare = {word: worth[word] * log(1 + len(texts) / max(1, count[word])) for word in asked}
+    # A file that most texts rest on says little of any.
     files = [{source.path for fact in facts for source in fact.sources} for facts in texts]
     resting = Counter(chain.from_iterable(files))
     ranks = {file.path: 1 / (1 + at) for at, file in enumerate(candidates.files)}
@@ -73,7 +70,7 @@ def recalled(ledger: Ledger, candidates: Candidates) -> Sequence[RecalledFacts]:
         ranked = (ranks[p] * (1 - resting[p] / (len(texts) + 1)) for p in paths if p in ranks)
         own = sum(fact.novelty for fact in facts) / len(facts) / _OWN_WORDS
         score = min(1.0, max(_LEAST_WORTH, own)) * (
-            _OF_WORDS * _share(said, rare)
+            _OF_WORDS * _share(said, worth)
             + _OF_TASK * _share(task, worth)
             + _OF_FILES * max(ranked, default=0.0)
             + _OF_PLACES * _ranked_share(facts, candidates)
