@@ -16,6 +16,7 @@ from bench.source.repositories import Repositories
 from bench.suites import (
     asked,
     checking,
+    conclusions,
     economics,
     freshness,
     overhead,
@@ -31,6 +32,7 @@ SUITES: Mapping[str, Callable[[Setup], Outcome]] = {
     "asked": asked.run,
     "freshness": freshness.run,
     "checking": checking.run,
+    "conclusions": conclusions.run,
     "replay": replay.run,
     "economics": economics.run,
     "overhead": overhead.run,
@@ -86,7 +88,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--slow", action="store_true", help="trees of up to 100,000 files too")
     parser.add_argument("--minutes", type=float, help="how long the soak takes; 20 if not given")
     parser.add_argument(
-        "--only", action="append", default=[], help="a workload of economics, a file of asked"
+        "--only",
+        action="append",
+        default=[],
+        help="a workload of economics, a file of asked, a file or a way of conclusions",
     )
     parser.add_argument("--set", action="append", default=[], help="NAME=VALUE for our servers")
     parser.add_argument("--dry-run", action="store_true", help="a tiny repository, in a minute")

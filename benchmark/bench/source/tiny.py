@@ -22,6 +22,7 @@ def made(folder: Path) -> tuple[Path, Path]:
         if name == "flask":
             _write(data / "checking" / "flask.jsonl", [_answer(commits[-1])])
             _write(data / "asked" / "flask.jsonl", _asked(commits[-1]))
+            _write(data / "conclusions" / "flask.jsonl", _concluded(commits[-1]))
     _write(data / "replay" / "sequence.jsonl", _sessions())
     _write(data / "replay" / "parallel.jsonl", _sessions())
     _write(data / "replay" / "understanding.jsonl", _sessions())
@@ -106,6 +107,27 @@ def _asked(commit: str) -> list[dict[str, object]]:
     }
     nowhere = {"kind": "absent", "question": "Where are passwords hashed?", "must": [], "facts": []}
     return [here | there, here | nowhere]
+
+
+def _concluded(commit: str) -> list[dict[str, object]]:
+    """What an agent could have said of two modules, and questions in other words."""
+    return [
+        {
+            "repo": "pallets/flask",
+            "commit": commit,
+            "question": f"What bounds the {name}?",
+            "conclusion": (
+                f"The {name} is bounded by `{name.upper()}_LIMIT`, a constant of the module "
+                f"(app/{name}.py:3).\n\n`open_{name}(owner, timeout)` returns it together with "
+                f"the owner and the timeout (app/{name}.py:6-8)."
+            ),
+            "later": {
+                "question": f"How large may the {name} get?",
+                "facts": [f"{name.upper()}_LIMIT", f"open_{name}"],
+            },
+        }
+        for name in ("cache", "mailer")
+    ]
 
 
 def _sessions() -> list[dict[str, object]]:

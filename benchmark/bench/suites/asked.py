@@ -17,7 +17,7 @@ from bench.scores import Place, bootstrap, mean, percentile
 from bench.setup import MissingData, Setup
 from bench.source.repositories import MissingRepository
 from bench.talk.server import Server
-from bench.talk.settling import until_indexed
+from bench.talk.settling import WARMING, until_indexed
 from bench.views import Lines
 
 __all__ = ["outcome", "run"]
@@ -28,8 +28,6 @@ _US, _RG, _BM25, _FIRST = "server", "ripgrep keywords", "BM25 whole files", "fir
 _TOKENS, _FIRST_TOKENS = 2_000, 3_000
 _SHARES = ("lead", "file1", "found", "shown", "facts", "complete", "noise", "owns", "false")
 _CHARTED = ("lead", "shown", "complete", "noise")
-# No answer to it is asked for; the first one waits for the index.
-_WARMING = "Where does the program start?"
 _NOTES = (
     f"read are {_TOKENS:,} tokens of an answer, {_FIRST_TOKENS:,} of a first request",
     "complete: every fact and at least .8 of the lines that have to be seen are shown",
@@ -96,7 +94,7 @@ def _questions(
     asker = _Asker(setup, server, first, tree)
     for one in (server, first.server if first else None):
         if one is not None:
-            setup.ask(one, _WARMING, tree)
+            setup.ask(one, WARMING, tree)
             until_indexed(one, tree)
     for given in questions:
         yield {"repo": repository} | asker.row(given)

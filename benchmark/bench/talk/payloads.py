@@ -3,7 +3,14 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["bash_ran", "file_edited", "file_read", "file_written"]
+__all__ = [
+    "bash_ran",
+    "file_edited",
+    "file_read",
+    "file_written",
+    "prompt_submitted",
+    "turn_ended",
+]
 
 Payload = dict[str, object]
 Fields = Mapping[str, object]
@@ -59,13 +66,33 @@ def bash_ran(tree: Path, command: str, *, failed: bool, session: str = "s") -> P
     return payload
 
 
+def prompt_submitted(tree: Path, prompt: str, *, session: str = "s") -> Payload:
+    """What a person asks of the agent."""
+    return _event(tree, session, "UserPromptSubmit") | {"prompt": prompt}
+
+
+def turn_ended(tree: Path, said: str, *, session: str = "s") -> Payload:
+    """The agent's last message of a turn."""
+    return _event(tree, session, "Stop") | {
+        "stop_hook_active": False,
+        "last_assistant_message": said,
+        "background_tasks": [],
+        "session_crons": [],
+    }
+
+
 def _payload(tree: Path, session: str, tool: str, given: Fields, response: Fields) -> Payload:
-    return {
-        "hook_event_name": "PostToolUse",
-        "session_id": session,
-        "cwd": str(tree),
-        "permission_mode": "default",
+    return _event(tree, session, "PostToolUse") | {
         "tool_name": tool,
         "tool_input": given,
         "tool_response": response,
+    }
+
+
+def _event(tree: Path, session: str, name: str) -> Payload:
+    return {
+        "hook_event_name": name,
+        "session_id": session,
+        "cwd": str(tree),
+        "permission_mode": "default",
     }

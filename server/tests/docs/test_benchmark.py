@@ -62,7 +62,9 @@ def test_a_dry_run_goes_through_every_part_of_a_suite(tmp_path: Path) -> None:
     assert ET.fromstring((tmp_path / "freshness-rates.svg").read_text()).tag.endswith("svg")
 
 
-@pytest.mark.parametrize("suite", ["retrieval", "asked", "replay", "freshness", "checking"])
+@pytest.mark.parametrize(
+    "suite", ["retrieval", "asked", "replay", "freshness", "checking", "conclusions"]
+)
 def test_a_suite_without_its_data_says_so_and_is_no_failure(tmp_path: Path, suite: str) -> None:
     nowhere = str(tmp_path / "nowhere")
     done = run(suite, "--data", nowhere, "--repos", nowhere, "--out", str(tmp_path))
