@@ -27,6 +27,7 @@ from live_memory.core.hosts.notices import (
 from live_memory.core.memory.ledger import Fact, FactId, FactKind, Source
 from live_memory.core.memory.window import (
     Compacted,
+    Concluded,
     EntryNumber,
     FactPinned,
     FileChanged,
@@ -58,7 +59,7 @@ def line_ranges(draw: st.DrawFn) -> tuple[int, int]:
 
 @st.composite
 def sources(draw: st.DrawFn) -> Source:
-    return Source(draw(paths), draw(hashes), *draw(line_ranges()))
+    return Source(draw(paths), draw(hashes), *draw(line_ranges()), draw(st.none() | hashes))
 
 
 facts = st.builds(
@@ -73,6 +74,9 @@ facts = st.builds(
     questions=st.lists(texts, max_size=2).map(tuple),
     is_pinned=st.booleans(),
     is_stale=st.just(value=False),
+    session=texts,
+    conclusion=texts,
+    uses=st.integers(0, 9),
 )
 
 
@@ -98,6 +102,7 @@ answers = st.builds(
     cost_usd=st.none() | st.floats(0, 1e6),
     is_subscription=st.booleans(),
     window_share=st.floats(0, 1),
+    facts=st.lists(fact_ids, max_size=2).map(tuple),
 )
 questions = st.builds(
     Question,
@@ -134,13 +139,14 @@ compacted = st.builds(
     st.lists(facts, max_size=3).map(tuple),
     st.integers(0, 9),
 )
+concluded = st.builds(Concluded, st.lists(facts, max_size=3).map(tuple), st.integers(0, 9))
 forgotten = st.builds(
     Forgotten, st.frozensets(entry_numbers, max_size=4), st.frozensets(fact_ids, max_size=2)
 )
 
 appending: st.SearchStrategy[MemoryEvent] = st.one_of(observed, changed, gone, answered, notes)
 removing: st.SearchStrategy[MemoryEvent] = st.one_of(compacted, forgotten)
-events: st.SearchStrategy[MemoryEvent] = st.one_of(appending, pinned, removing)
+events: st.SearchStrategy[MemoryEvent] = st.one_of(appending, pinned, concluded, removing)
 
 cuts = st.builds(LineSlice, st.none() | st.integers(-9, 9), st.none() | st.integers(-9, 9))
 subjects: st.SearchStrategy[Interest] = st.one_of(

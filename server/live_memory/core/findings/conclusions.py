@@ -28,7 +28,7 @@ _MOST_FINDINGS = 40
 # A row of a list that cites five places has so many characters.
 _LONGEST = 800
 _LIST_MARK = re.compile(r"^\s*(?:(?:[-*+>|#]+|\d{1,3}[.)])\s+)*")
-_NEXT_MARK = re.compile(r"\s+(?:[-*+]|\d{1,3}[.)])\s*$")
+_NEXT_MARK = re.compile(r"\s(?:[-*+]|\d{1,3}[.)])$")
 _BOLD = re.compile(r"\*\*|__(?=\W|$)|(?<!\w)__")
 _TALK = re.compile(
     r"\b(?:I|I['’]\w+|[Ww]e|[Ww]e['’]\w+|[Oo]ur|us|[Mm]y|[Mm]e|[Ll]et['’]?s|TODO"

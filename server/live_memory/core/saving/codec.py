@@ -163,6 +163,7 @@ _WRITERS: Mapping[type, Callable[[Any], object]] = {
         "origin": seen.origin.value,
         "at": seen.at,
     },
+    ContentHash: lambda sha: sha.hex,
     LineSlice: lambda cut: [cut.start, cut.stop],
     tuple: lambda values: list(map(written, values)),
     frozenset: sorted,

@@ -225,7 +225,7 @@ def unsealed(data: bytes) -> Form:
         if seal is not None and not is_whole and seal[1] == _checksum(ours):
             raise SnapshotUnreadable("its version is damaged") from None
         raise
-    if version >= _FIRST_SEALED and not is_whole:
+    if (seal is not None or version >= _FIRST_SEALED) and not is_whole:
         raise SnapshotUnreadable("it has a wrong checksum")
     return form
 
