@@ -6,6 +6,7 @@ nothing of the clause, or do not exist, and its most telling piece stands at exa
 that file. `unsupported`: neither. The definition in which the cited lines lie counts as shown.
 """
 
+import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -134,6 +135,8 @@ def _ending_in(name: str, paths: Iterable[RelPath]) -> Sequence[RelPath]:
     return [path for path in paths if path.text.endswith(ending)]
 
 
+# The mark of the list item that comes next.
+_NEXT_MARK = re.compile(r"\s(?:[-*+]|\d{1,2}\.)(?: ?\*\*)?$")
 # So many of what is not at a place are named beside it.
 _MOST_NAMED = 8
 
@@ -184,8 +187,7 @@ def checked_sentences(text: str, files: Mapping[RelPath, SourceFile]) -> Sequenc
             first, last = (
                 at - sentence.offset for at in (each.place.offset, each.place.end_offset)
             )
-            mark = "`" * (said.count("`", first, last) % 2)
-            said = f"{said[:first]}{each.citation}{mark}{said[last:]}"
+            said = f"{said[:first]}{_in_full(said, first, last, each.citation)}{said[last:]}"
         citations = _distinct(each.citation for each in judged)
         found.append(CheckedText(said.strip(), citations, _grade(citations)))
     for at, said, pieces in reversed(bare):
@@ -196,6 +198,15 @@ def checked_sentences(text: str, files: Mapping[RelPath, SourceFile]) -> Sequenc
     return found
 
 
+def _in_full(said: str, first: int, last: int, citation: Citation) -> str:
+    """A place as it stands alone, with the bracket and the mark of code that its words held."""
+    words = said[first:last]
+    opens = "(" if words.count("(") > words.count(")") else ""
+    mark = "`" * (words.count("`") % 2)
+    gap = "" if not first or said[first - 1] in " (`[/\n\t" else " "
+    return f"{gap}{opens}{citation}{mark}"
+
+
 def _beside(
     said: str,
     pieces: Sequence[ClaimPiece],
@@ -204,10 +215,12 @@ def _beside(
 ) -> CheckedText | None:
     """A sentence without a place on those of another one, if they hold it."""
     names = {base_name(piece.text) for piece in pieces if piece.kind is ClaimPieceKind.NAME}
+    names = set() if any(mentions_in(said)) else names  # it is about another file
+    said = _NEXT_MARK.sub("", said).rstrip(".: ")
     for each in other.citations if names else ():
         if each.status is not CitationStatus.UNSUPPORTED and each.path in files:
             lines = LineRange(files[each.path], each.start, each.end)
-            checked = check(f"{said.rstrip('.: ')} ({each}).", files)
+            checked = check(f"{said} ({each}).", files)
             if names <= lines.words and checked.grounding is Grounding.VERIFIED:
                 return checked
     return None

@@ -28,8 +28,13 @@ _MOST_FINDINGS = 40
 # A row of a list that cites five places has so many characters.
 _LONGEST = 800
 _LIST_MARK = re.compile(r"^\s*(?:(?:[-*+>|#]+|\d{1,3}[.)])\s+)*")
-_NEXT_MARK = re.compile(r"\s(?:[-*+]|\d{1,3}[.)])$")
-_BOLD = re.compile(r"\*\*|__(?=\W|$)|(?<!\w)__")
+_NEXT_MARK = re.compile(r"\s(?:[-*+]|\d{1,2}\.)$")
+_BOLD = re.compile(r"(`[^`]*`)|\*\*")
+# What stands for a place that does not hold, and what of a sentence goes with it.
+_GONE = "\0"
+_WITHOUT = re.compile(
+    r" ?[(\[](?:[`,;/ ]|and )*\0(?:[`,;/ \0]|and )*[)\]]|(?:[,;/]| and| at| in| see|:)? ?`?\0`?"
+)
 _TALK = re.compile(
     r"\b(?:I|I['’]\w+|[Ww]e|[Ww]e['’]\w+|[Oo]ur|us|[Mm]y|[Mm]e|[Ll]et['’]?s|TODO"
     r"|[Nn]ext steps?)\b(?!/O)"
@@ -95,13 +100,11 @@ def lines_hash(lines: Sequence[str], place: Citation | Place) -> ContentHash:
 def _kept(sentence: CheckedText) -> tuple[str | None, Sequence[Citation]]:
     """The sentence as it is kept, if it is one that states something and holds."""
     held = [c for c in sentence.citations if c.status is CitationStatus.VERIFIED]
-    text = sentence.text
+    text = sentence.text.replace(_GONE, "")
     for other in (c for c in sentence.citations if c.status is not CitationStatus.VERIFIED):
-        text = re.sub(
-            rf"(?:[,;/]\s*)?{re.escape(str(other))}(?!\d|-\d)(?:[,;]\s*(?=[^)]))?", "", text
-        )
-    text = re.sub(r"\(\s*\)|``", "", text)
-    text = _BOLD.sub("", _NEXT_MARK.sub("", _LIST_MARK.sub("", " ".join(text.split()))))
+        text = re.sub(rf"{re.escape(str(other))}(?!\d|-\d)", _GONE, text)
+    text = _WITHOUT.sub("", " ".join(text.split()))
+    text = _NEXT_MARK.sub("", _LIST_MARK.sub("", _BOLD.sub(r"\1", text))).strip()
     bare = without_places(text)
     if not held or _TALK.search(bare):
         return None, ()

@@ -4,12 +4,14 @@ A fact stands where each of its places has the lines that it had, there or elsew
 and the check of citations finds in them what the sentence states.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from live_memory.core.answer import Citation, CitationStatus, Grounding
 from live_memory.core.checking.citations import check
 from live_memory.core.checking.claim_check import SourceFile
+from live_memory.core.compaction.fact_wording import without_places
 from live_memory.core.companion.prompt import excerpt, one_line
 from live_memory.core.evidence.places import Place, RankedFileText
 from live_memory.core.findings.conclusions import lines_hash
@@ -25,6 +27,7 @@ _MOST_HASHED = 200_000
 # part; then some of their lines.
 _SENTENCES, _PART, _LONGEST_TASK = 1_900, 0.6, 90
 _MOST_SHOWN, _SHOWN_LINES = 3, 8
+_BARE_NUMBER = re.compile(r"[(,;/] ?\d{2,6}(?: ?[-–] ?\d+)?(?=[),;/])")
 _BY = {
     Author.AGENT: "the agent",
     Author.SUBAGENT: "a sub-agent",
@@ -51,15 +54,19 @@ class StandingFact:
 
 def standing_fact(fact: Fact, files: Mapping[RelPath, RankedFileText]) -> StandingFact | None:
     """The fact as it stands in `files`, as they are now; nothing where it does not."""
-    text, places = fact.text, []
+    text, places, is_moved = fact.text, [], False
     for source in fact.sources:
         file = files.get(source.path)
         place = _place_now(source, file) if file else None
         if place is None:
             return None
         before = str(Place(source.path, source.start, source.end))
-        text = text.replace(before, str(place)) if before != str(place) else text
+        if before != str(place):
+            text, is_moved = text.replace(before, str(place)), True
         places.append(place)
+    # A bare number may be another line, and nobody knows where that is now.
+    if is_moved and _BARE_NUMBER.search(without_places(text)):
+        return None
     missing = [str(place) for place in places if str(place) not in text]
     text = f"{text} ({', '.join(missing)})" if missing else text
     sources = {p: SourceFile(p, f.lines, f.outline) for p, f in files.items()}
