@@ -202,7 +202,7 @@ def _record_reader(kind: Any) -> Callable[[Any], object]:
         _record(form)
         found = {**form, inline: form} if inline else form
         if kind in (Compacted, Ledger):
-            facts = _reader(list)(form.get("facts"))
+            facts = get(form, "facts", list)
             kept = [f for f in facts if not (isinstance(f, dict) and f.get("origin") == _DROPPED)]
             found = {**found, "facts": kept}
         values, key = [], "lines"

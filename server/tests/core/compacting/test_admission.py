@@ -87,7 +87,6 @@ def _admit(
         sources,
         ledger or Ledger(),
         answers=answers,
-        author=Author.SUMMARY,
         now=NOW,
         since="abc",
     )
@@ -438,19 +437,6 @@ def test_a_fact_of_two_files_is_known_only_while_both_are_as_they_were() -> None
         # A change that the ledger has not heard of.
         assert _admit(proposal, ledger=Ledger((replace(fact, sources=old),))).facts == (fact,)
     assert _admit(proposal, ledger=Ledger((fact,))) == Admitted((), 0)
-
-
-def test_a_fact_says_who_distilled_it() -> None:
-    rule = admitted(
-        [_said("`MAX_RETRIES` is 7.", (CLIENT, 4, 4))],
-        SOURCES,
-        Ledger(),
-        answers=(),
-        author=Author.RULE,
-        now=NOW,
-        since=None,
-    )
-    assert [(fact.author, fact.since) for fact in rule.facts] == [(Author.RULE, None)]
 
 
 @pytest.mark.promise("never-falsely-fresh")

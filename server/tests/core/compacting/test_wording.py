@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.core.compaction.fact_wording import as_statement, statement
+from live_memory.core.compaction.fact_wording import statement
 
 
 @pytest.mark.parametrize(
@@ -73,26 +73,3 @@ def test_a_statement_is_one_printable_line_of_bounded_length(text: str) -> None:
     said = statement(text)
     assert said is None or (12 <= len(said) <= 400 and said.isprintable())
     assert said is None or statement(said) == said
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Send a given request.", "sends a given request."),
-        ("Parse and return the value.", "parses and returns the value."),
-        ("Copy it.", "copies it."),
-        ("Deploy it.", "deploys it."),
-        ("Match and foo it.", "matches and foo it."),
-        ("Go on.", "goes on."),
-        ("Be there.", "is there."),
-        ("Returns it.", "returns it."),
-        ("Always answer it.", "Always answer it."),
-        ("This is it.", "This is it."),
-        ("A session.", "A session."),
-        ("Words about it.", "Words about it."),
-        ("done", "done"),
-        ("", ""),
-    ],
-)
-def test_what_a_docstring_orders_is_said_as_what_is_done(text: str, expected: str) -> None:
-    assert as_statement(text) == expected

@@ -132,8 +132,10 @@ def test_facts_come_in_order_once_each_and_those_forgotten_stay_away(
     assert set(ids) == ({f.id for f in known} | {f.id for f in added}) - forgotten
     for fact in added:
         if fact.id not in forgotten:
-            was_pinned = any(old.is_pinned for old in before.facts if old.id == fact.id)
-            assert after[fact.id] == replace(fact, is_pinned=fact.is_pinned or was_pinned)
+            old = next((old for old in before.facts if old.id == fact.id), fact)
+            assert after[fact.id] == replace(
+                fact, is_pinned=fact.is_pinned or old.is_pinned, uses=old.uses
+            )
 
 
 @given(fact_lists, given_a.fact_ids)
@@ -163,32 +165,31 @@ def test_nothing_new_leaves_the_ledger_itself() -> None:
     assert ledger.with_rejected(0) is ledger
 
 
-def test_only_so_many_stale_facts_by_rule_are_kept_and_everything_else_is() -> None:
-    many = tuple(replace(_fact(f"r{n}"), author=Author.RULE, is_stale=True) for n in range(1_200))
+def test_beyond_a_bound_what_answers_stated_least_goes_the_oldest_first() -> None:
+    many = tuple(replace(_fact(f"r{n}"), learned_at=Instant(float(n))) for n in range(4_100))
     others = (
-        replace(_fact("pinned"), author=Author.RULE, is_stale=True, is_pinned=True),
-        replace(_fact("fresh"), author=Author.RULE),
-        replace(_fact("told"), is_stale=True),
+        replace(_fact("pinned"), is_pinned=True),
+        replace(_fact("asked"), questions=("Where?",)),
+        replace(_fact("stated"), uses=1),
+        replace(_fact("stale"), learned_at=Instant(5_000.0), is_stale=True),
     )
-    kept = Ledger((*others, *many)).without_old_rules()
-    assert kept.facts == (*others, *many[200:])
-    assert kept.without_old_rules() is kept
+    kept = Ledger((*others, *reversed(many))).pruned()
+    assert kept.facts == (*others, *reversed(many[104:]))
+    assert kept.pruned() is kept
     assert not kept.forgotten
 
 
-def test_of_facts_by_rule_the_oldest_go_and_what_was_of_use_stays() -> None:
-    many = tuple(
-        replace(_fact(f"r{n}"), author=Author.RULE, learned_at=Instant(float(n % 6_100)))
-        for n in range(6_100)
-    )
-    others = (
-        replace(_fact("pinned"), author=Author.RULE, is_pinned=True),
-        replace(_fact("used"), author=Author.RULE, questions=("Where?",)),
-        replace(_fact("told"), learned_at=Instant(0.0)),
-    )
-    kept = Ledger((*others, *reversed(many))).without_old_rules()
-    assert kept.facts == (*others, *reversed(many[100:]))
-    assert kept.without_old_rules() is kept
+def test_what_is_pinned_stays_also_where_everything_is() -> None:
+    many = tuple(replace(_fact(f"r{n}"), is_pinned=True) for n in range(4_100))
+    assert Ledger(many).pruned().facts == many
+
+
+def test_an_answer_that_states_a_fact_is_counted_and_learning_it_again_keeps_the_count() -> None:
+    ledger = Ledger((_fact("f"), _fact("g"))).with_uses(["f", "h"]).with_uses(["f", "g"])
+    assert [(fact.id, fact.uses) for fact in ledger.facts] == [("f", 2), ("g", 1)]
+    assert [fact.uses for fact in ledger.with_facts((_fact("f"),)).facts] == [2, 1]
+    assert ledger.with_uses([]) is ledger
+    assert ledger.with_uses(["f"]).resting_on(A) == ledger.with_uses(["f"]).facts
 
 
 def test_a_ledger_that_changed_in_place_knows_what_rests_on_what() -> None:

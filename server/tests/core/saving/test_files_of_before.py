@@ -1,11 +1,13 @@
 """What an earlier release wrote is read whole, and what this one writes says the same.
 
 `snapshot.v2.json` and `journal.v2.jsonl` were written by a codec that named each field by hand, and
-hold every kind of record with every field away from its default.
+hold every kind of record with every field away from its default. Those of version 3 are these with
+what it added, by hand.
 """
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import reduce
 from operator import getitem
 from pathlib import Path
@@ -17,22 +19,28 @@ from live_memory.core.answer import CitationStatus, Grounding, Mode, StopReason
 from live_memory.core.errors import SnapshotUnreadable
 from live_memory.core.hosts.commands import Grep
 from live_memory.core.hosts.events import LineSlice
-from live_memory.core.hosts.notices import AnythingChanged, FileInterest, Search
-from live_memory.core.memory.ledger import FactId, FactKind
+from live_memory.core.hosts.notices import AnythingChanged, Conclusion, FileInterest, Search
+from live_memory.core.memory.ledger import FactId, FactKind, Ledger
 from live_memory.core.memory.window import (
     Compacted,
+    Concluded,
     EntryNumber,
     FactPinned,
     Forgotten,
     QuestionAnswered,
+    Window,
+    apply,
 )
 from live_memory.core.saving.codec import form_of
 from live_memory.core.saving.journal import EventApplied, HostNotice, line_of, records_in
 from live_memory.core.saving.snapshot import Beginning, from_form, to_form, unsealed
+from live_memory.core.values import Author, ContentHash
 
 HERE = Path(__file__).parent
-SNAPSHOT = (HERE / "snapshot.v2.json").read_bytes()
-JOURNAL = (HERE / "journal.v2.jsonl").read_bytes()
+SNAPSHOT = (HERE / "snapshot.v3.json").read_bytes()
+JOURNAL = (HERE / "journal.v3.jsonl").read_bytes()
+SNAPSHOT_2 = (HERE / "snapshot.v2.json").read_bytes()
+JOURNAL_2 = (HERE / "journal.v2.jsonl").read_bytes()
 HEARD = (
     FileInterest(
         "/app/a\n\ud800.py",
@@ -48,6 +56,9 @@ HEARD = (
     ),
     Search("/app", Grep("x")),
     AnythingChanged(),
+    Conclusion(
+        "`app/config.py:3` sets `RETRY_LIMIT` to 3.", Author.SUBAGENT, "s1", "Find the limits."
+    ),
 )
 
 
@@ -61,13 +72,14 @@ def test_a_snapshot_is_read_whole_and_written_as_it_was() -> None:
     assert memory.beginning == Beginning("cd" * 20, 1_700_000_000.0)
     assert (window.revision, window.next_number, len(window.entries)) == (8, 7, 5)
     (fact,) = window.ledger.facts
-    assert (fact.kind, fact.author, fact.is_pinned, fact.is_stale, len(fact.sources)) == (
+    assert (fact.kind, fact.author, fact.is_pinned, fact.is_stale) == (
         FactKind.VALUE,
-        Author.RULE,
+        Author.SUBAGENT,
         True,
         True,
-        2,
     )
+    assert [source.lines for source in fact.sources] == [ContentHash.of(b"3"), None]
+    assert (fact.session, fact.conclusion, fact.uses) == ("s1", "c1", 2)
     assert window.ledger.forgotten == {"y", "z"}
     asked = window.entries[3].content
     assert isinstance(asked, QuestionAnswered)
@@ -80,6 +92,7 @@ def test_a_snapshot_is_read_whole_and_written_as_it_was() -> None:
     )
     assert (answer.usage.input_tokens, answer.notice) == (1200, "It took too long.")
     assert answer.citations[0].status is CitationStatus.CORRECTED
+    assert answer.facts == ("f1",)
     assert window.archive[0].answer.cost_usd is None
 
 
@@ -93,12 +106,57 @@ def test_a_journal_is_read_whole_and_written_as_it_was() -> None:
     ]
     assert records[-1] == HostNotice(HEARD)
     events = [record.event for record in records if isinstance(record, EventApplied)]
-    assert [event for event in events if isinstance(event, Compacted | FactPinned | Forgotten)] == [
+    told = Compacted | Concluded | FactPinned | Forgotten
+    assert [event for event in events if isinstance(event, told)] == [
         Compacted(frozenset({EntryNumber(1), EntryNumber(2)}), window.ledger.facts, 4),
+        Concluded(window.ledger.facts, 3),
         FactPinned(FactId("f1")),
         Forgotten(frozenset({EntryNumber(3)}), frozenset({FactId("f1"), FactId("f2")})),
     ]
     assert events[:5] == [entry.content for entry in window.entries]
+
+
+@pytest.mark.promise("nothing-lost")
+def test_what_version_2_wrote_is_read_whole_but_for_facts_by_rule() -> None:
+    """The index says what these said; what a model distilled stays, and says who it was."""
+    memory = from_form(unsealed(SNAPSHOT_2)).memory
+    now = from_form(unsealed(SNAPSHOT)).memory
+    assert memory.heard == HEARD[:-1]
+    assert memory.window.ledger == Ledger((), frozenset({FactId("y"), FactId("z")}), 4)
+    assert _without_facts(memory.window) == _without_facts(now.window)
+    form: Any = json.loads(json.dumps(unsealed(SNAPSHOT_2)))
+    form["window"]["facts"][0]["origin"] = "summary"
+    (fact,) = from_form(form).memory.window.ledger.facts
+    (later,) = now.window.ledger.facts
+    plain = [replace(source, lines=None) for source in later.sources]
+    assert fact == replace(
+        later, author=Author.SUMMARY, sources=tuple(plain), session="", conclusion="", uses=0
+    )
+
+
+@pytest.mark.promise("nothing-lost")
+def test_what_a_journal_of_version_2_tells_happened_but_for_facts_by_rule() -> None:
+    records = list(records_in(JOURNAL_2))
+    assert records[-1] == HostNotice(HEARD[:-1])
+    events = [record.event for record in records if isinstance(record, EventApplied)]
+    assert len(events) == 8
+    assert [event for event in events if isinstance(event, Compacted)] == [
+        Compacted(frozenset({EntryNumber(1), EntryNumber(2)}), (), 4)
+    ]
+    window = reduce(apply, events, Window())
+    assert not window.ledger.facts
+    assert [type(entry.content).__name__ for entry in window.entries][-1] == "NoteWritten"
+
+
+def _without_facts(window: Window) -> Window:
+    """Without what version 3 added."""
+    entries = [
+        replace(e, content=replace(e.content, answer=replace(e.content.answer, facts=())))
+        if isinstance(e.content, QuestionAnswered)
+        else e
+        for e in window.entries
+    ]
+    return replace(window, ledger=Ledger(), entries=tuple(entries))
 
 
 def _record(line: bytes) -> object:
@@ -135,10 +193,13 @@ def test_a_field_that_is_something_else_is_named(path: tuple[str | int, ...]) ->
 
 def test_a_field_that_is_missing_is_named_unless_nothing_may_be_known_there() -> None:
     may_be_missing = {"beginning", "model", "notice", "cost_usd", "since", "names", "limit"}
+    # What version 3 added; of a source, an earlier one kept no hash of its lines.
+    may_be_missing |= {"session", "conclusion", "uses", "lines"}
     for path in _fields(FIRST):
         form: Any = json.loads(json.dumps(FIRST))
         *outer, key = path
-        if key in may_be_missing or "." in str(key):
+        is_added = path[-2:] == ("answer", "facts")
+        if key in may_be_missing or is_added or "." in str(key):
             continue
         del reduce(getitem, outer, form)[key]
         with pytest.raises(SnapshotUnreadable, match=f"no proper '{key}'"):

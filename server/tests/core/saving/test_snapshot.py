@@ -144,7 +144,7 @@ def test_what_version_1_wrote_is_read_whole() -> None:
     assert (window.revision, window.next_number, len(window.entries)) == (8, 7, 5)
     assert [fact.id for fact in window.ledger.facts] == ["f1", "f2"]
     pinned = window.ledger[FactId("f2")]
-    assert (pinned.is_pinned, pinned.kind, pinned.origin) == (
+    assert (pinned.is_pinned, pinned.kind, pinned.author) == (
         True,
         FactKind.BEHAVIOUR,
         Author.SUMMARY,
