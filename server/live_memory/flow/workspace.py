@@ -38,7 +38,7 @@ from live_memory.ports import (
 )
 
 __all__ = [
-    "LastOpening",
+    "SentPrompt",
     "Surroundings",
     "Workspace",
     "WorkspaceStats",
@@ -113,8 +113,8 @@ _READ_AGAIN_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class LastOpening:
-    """The first request of the last question, and when it was made on the loop's clock."""
+class SentPrompt:
+    """The first request of a question to the model, and when it was sent on the loop's clock."""
 
     request: ModelRequest
     at: float
@@ -135,9 +135,13 @@ class WorkspaceSummary:
 
 @dataclass(frozen=True, slots=True)
 class _Letter:
-    """An event on its way in; `applied` is set once the window holds it."""
+    """An event on its way in, with the prompt that led to it, if one did.
+
+    `applied` is set once the window holds it.
+    """
 
     event: MemoryEvent
+    sent: SentPrompt | None = None
     applied: anyio.Event = field(default_factory=anyio.Event)
 
 
@@ -164,7 +168,7 @@ class Workspace:
         )
         self._store = given.store
         self._signals = given.signals
-        self.last_opening: LastOpening | None = None
+        self.last_sent: SentPrompt | None = None
         self.held: Following[HeldTokens] = Following(lambda _: HeldTokens(), HeldTokens.take)
         self.viewed: Following[dict[RelPath, AgentView]] = Following(lambda _: {}, view)
         self.in_view = FilesInView()
@@ -286,13 +290,15 @@ class Workspace:
         signatures = {file.path: file.signature for file in listing.files}
         await self.freshness.restore(lambda: self.window, signatures, record=self.record)
 
-    async def record(self, event: MemoryEvent) -> None:
+    async def record(self, event: MemoryEvent, *, sent: SentPrompt | None = None) -> None:
         """Put an event into the window; returns once it is there.
+
+        `sent` becomes `last_sent`, unless a later prompt was recorded before.
 
         Raises:
             Busy: too many events are waiting, or the workspace is closing.
         """
-        letter = _Letter(event)
+        letter = _Letter(event, sent)
         try:
             self._letters.send_nowait(letter)
         except (anyio.WouldBlock, anyio.BrokenResourceError, anyio.ClosedResourceError) as why:
@@ -329,6 +335,8 @@ class Workspace:
             self.window = apply(self.window, letter.event)
         finally:
             letter.applied.set()
+        sent = (one for one in (self.last_sent, letter.sent) if one is not None)
+        self.last_sent = max(sent, key=lambda one: one.at, default=None)
         self.compactor.window_changed()
         if self._persister is not None:
             self._persister.happened(self.window.revision, letter.event)
