@@ -159,7 +159,7 @@ async def _bring_up_to_date(asked: OpenQuestion) -> _Disk:
             tasks.cancel_scope.cancel()
     signatures = look.signatures if look else memory.indexer.signatures
     try:
-        await memory.freshness.restore(lambda: memory.window, signatures, record=memory.record)
+        await memory.freshness.restore(lambda: memory.views, signatures, record=memory.record)
     except Exhausted as why:
         problem = str(why)
     notice = _left_out(memory.indexer.state, look, problem, is_late=waiting.cancelled_caught)

@@ -471,7 +471,7 @@ class Consultation:
             model_calls=meter.calls,
             tool_calls=self._tools.calls,
         )
-        share = self._memory.held.of(self._memory.window).tokens / self._companion.window_tokens
+        share = self._memory.views.tokens / self._companion.window_tokens
         answer = replace(answer, usage=usage, cost_usd=meter.cost_usd, window_share=min(1.0, share))
         if meter.calls and meter.abilities.is_subscription:
             answer = replace(answer, is_subscription=True)
@@ -488,7 +488,7 @@ class Consultation:
                 self._question,
                 desk=self._desk,
                 past=questions(memory.window),
-                viewed=memory.viewed.of(memory.window),
+                viewed=memory.views.viewed,
                 budget_tokens=_LINES_TOKENS,
             )
         except LiveMemoryError:
@@ -577,7 +577,7 @@ class Consultation:
         memory = self._memory
         for seen in self._tools.seen:
             event = seen.event
-            known = memory.in_view.of(memory.window).get(event.path)
+            known = memory.views.in_view.get(event.path)
             spans = known.spans if known is not None and known.sha == event.sha else ()
             if not missing([(event.start, event.end)], spans) or self._is_overtaken(seen):
                 continue

@@ -24,13 +24,13 @@ from live_memory.core.memory.learning import (
     merged,
     note,
 )
-from live_memory.core.memory.window import MemoryEvent, Window
+from live_memory.core.memory.window import MemoryEvent
 from live_memory.core.reading.lookup import NamePattern, TextPattern
 from live_memory.core.reading.observation import FileRead, Observation, Skipped, refusal_of_name
 from live_memory.core.reading.redaction import Redactor
 from live_memory.core.signals import EventsSkipped
 from live_memory.core.values import ContentHash, Instant, RelPath, StatSignature
-from live_memory.flow.freshness import FilesInView, Freshness
+from live_memory.flow.freshness import Freshness, WindowViews
 from live_memory.flow.indexing import Indexer
 from live_memory.flow.reader import Reader
 from live_memory.ports import Clock, Sandbox, SignalSink, WorkspaceIdentity
@@ -352,7 +352,6 @@ class Ingestor:
         self._reader, self._sandbox = reader, sandbox
         self._freshness = freshness
         self._judge = Judge(reader)
-        self._view = FilesInView()
         self._clock = clock
         self._signals = signals
         self._max_bytes = max(reader.max_bytes, _LEAST_LOOK_BYTES)
@@ -396,7 +395,7 @@ class Ingestor:
         self._something.set()
 
     async def run(
-        self, window: Callable[[], Window], record: Callable[[MemoryEvent], Awaitable[None]]
+        self, views: Callable[[], WindowViews], record: Callable[[MemoryEvent], Awaitable[None]]
     ) -> None:
         """Learn what is offered, until cancelled."""
         while True:
@@ -410,7 +409,7 @@ class Ingestor:
                     now = math.inf
                 subjects = self._in_hand = self._waiting.take_due(now=now, most=_BATCH)
                 try:
-                    await self._learn(subjects, window, record)
+                    await self._learn(subjects, views, record)
                 except Busy:  # the window's owner is behind, or closing
                     self._put_back(subjects)
                 except Exhausted:
@@ -435,12 +434,12 @@ class Ingestor:
         self._something.set()
         await done.wait()
 
-    async def rest(self, window: Window) -> Sequence[MemoryEvent]:
+    async def rest(self, views: WindowViews) -> Sequence[MemoryEvent]:
         """What still waits, as events; for a workspace that closes."""
         self.is_closed = True
         self._in_hand = (*self._in_hand, *self._waiting.take_all())
         try:
-            found = await self._found(self._in_hand, window)
+            found = await self._found(self._in_hand, views.in_view)
         except LiveMemoryError:
             return ()
         self._in_hand = ()
@@ -459,7 +458,7 @@ class Ingestor:
     async def _learn(
         self,
         subjects: Sequence[Item],
-        window: Callable[[], Window],
+        views: Callable[[], WindowViews],
         record: Callable[[MemoryEvent], Awaitable[None]],
     ) -> None:
         if not subjects:
@@ -467,10 +466,10 @@ class Ingestor:
                 self._is_doubtful = False
                 listing = await self._sandbox.list()
                 signatures = {file.path: file.signature for file in listing.files}
-                await self._freshness.restore(window, signatures, record=record)
+                await self._freshness.restore(views, signatures, record=record)
             return
         async with self._freshness.turn:
-            found = await self._found(subjects, window())
+            found = await self._found(subjects, views().in_view)
             for event in found.events:
                 await record(event)
         for read in found.in_view:
@@ -478,13 +477,14 @@ class Ingestor:
         for reason, count in Counter(found.skipped).items():
             self._signals.emit(EventsSkipped(self._key, reason, count))
 
-    async def _found(self, subjects: Sequence[Item], window: Window) -> JudgedFiles:
+    async def _found(
+        self, subjects: Sequence[Item], shown: Mapping[RelPath, Coverage]
+    ) -> JudgedFiles:
         notices = [s for s in subjects if isinstance(s, FileInterest)]
         files = await self._finder.files(notices)
         searches = [s for s in subjects if isinstance(s, Search)]
         for path, notice in (await self._finder.searched(searches)).items():
             files[path] = files[path].with_later(notice) if path in files else notice
-        shown = self._view.of(window)
         # What was only touched matters where it is in view.
         files = {
             path: notice
