@@ -88,7 +88,7 @@ def _live_memory() -> None:
 
 def main() -> None:
     """Run the command line of this process and leave with its exit code."""
-    # Thousands of classes are made while importing, and not one of them is garbage. `serve`
+    # Thousands of classes are made while importing, and not one of them is garbage. A server
     # collects again once all is imported; nothing else lives long enough to need it.
     gc.disable()
     os.umask(0o077)  # whatever a command makes is for its owner only

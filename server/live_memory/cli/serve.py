@@ -5,7 +5,6 @@ imports only what the first reply needs.
 """
 
 import functools
-import gc
 import json
 import os
 import sys
@@ -150,7 +149,6 @@ def _serve_locked(
                 identity=identity,
                 log=log,
                 reread=reread,
-                all_imported=_collect_again,
             )
             leaving = IdleExit(_quiet_s(configuration, mode), say=_say)
             return anyio.run(functools.partial(host_app, app, listener, leaving=leaving))
@@ -211,11 +209,6 @@ def _quiet_s(configuration: Configuration, mode: StartMode) -> float | None:
     return (
         configuration.settings.idle_exit_s if mode is StartMode.BACKGROUND or is_asked_for else None
     )
-
-
-def _collect_again() -> None:
-    gc.freeze()
-    gc.enable()
 
 
 def _say(line: str) -> None:

@@ -21,7 +21,12 @@ from live_memory.core.memory.window import QuestionAnswered
 from live_memory.core.reading.redaction import Redactor
 from live_memory.core.values import Author, RelPath
 from live_memory.flow.answer_from_evidence import answer_from_evidence
-from live_memory.flow.consult import Consultation, kept_answer, without_companion
+from live_memory.flow.consult import (
+    Consultation,
+    OpenQuestion,
+    kept_answer,
+    without_companion,
+)
 from live_memory.flow.indexing import FirstLook, IndexState, first_look
 from live_memory.flow.jobs import Progress
 from live_memory.flow.model_slot import Companion
@@ -67,16 +72,15 @@ async def ask(
     if asks_nothing(question.text):
         return _nothing(_HOW_TO_ASK)
     started = anyio.current_time() if asked_at is None else asked_at
+    time = TimeBudget(started, question.budget.timeout_s)
     revision = memory.window.revision
     question = replace(question, text=memory.reader.redacted(question.text))
-    time = TimeBudget(started, question.budget.timeout_s)
+    asked = OpenQuestion(memory, question, time, progress, based_on=revision)
     answer = replace(_nothing(_NO_LOOK), stop=StopReason.DEADLINE)
     with anyio.move_on_at(time.deadline + _LATE_S) as late:
         async with memory.turns.turn(give_up_at=time.wait_until) as is_our_turn:
             with memory.indexer.right_of_way.taken():
-                disk = await _bring_up_to_date(
-                    memory, question, give_up_at=time.look_until, progress=progress
-                )
+                disk = await _bring_up_to_date(asked)
                 # A model's kept answers stand while the same is found, whatever was edited beside.
                 edited = None if companion else edited_lately(memory.window, question.asked_at)
                 desk = QuestionFiles(memory.indexer.shelf, memory.index)
@@ -100,14 +104,7 @@ async def ask(
                     answer = answer.with_notice(_FOUND_OUT)
                 else:
                     consultation = Consultation(
-                        memory,
-                        question,
-                        companion=companion,
-                        desk=desk,
-                        evidence=answer,
-                        recipe=made,
-                        deadline=time.deadline,
-                        progress=progress,
+                        asked, companion, desk=desk, evidence=answer, recipe=made
                     )
                     answer = await consultation.answer()
     if late.cancelled_caught and companion is not None:
@@ -115,7 +112,7 @@ async def ask(
     answer = _redacted(answer, memory.reader.redactor)
     _remember(memory, question, answer)
     answer = replace(answer, elapsed_s=anyio.current_time() - started)
-    return await _remembered(memory, question, answer, based_on=revision)
+    return await _remembered(asked, answer)
 
 
 def _remember(memory: Workspace, question: Question, answer: Answer) -> None:
@@ -126,12 +123,12 @@ def _remember(memory: Workspace, question: Question, answer: Answer) -> None:
         memory.ingestor.offer([said], events=0)
 
 
-async def _remembered(
-    memory: Workspace, question: Question, answer: Answer, *, based_on: int
-) -> Answer:
+async def _remembered(asked: OpenQuestion, answer: Answer) -> Answer:
+    """Give the workspace what the question changes, in one event."""
     try:
         kept = replace(answer, why=MappingProxyType({}))
-        await memory.record(QuestionAnswered(question, kept, based_on=based_on))
+        event = QuestionAnswered(asked.question, kept, based_on=asked.based_on)
+        await asked.memory.record(event, sent=asked.sent)
     except Busy:
         return answer.with_notice("This answer could not be kept in memory.")
     return answer
@@ -173,30 +170,28 @@ class _Disk:
     is_whole: bool
 
 
-async def _bring_up_to_date(
-    memory: Workspace, question: Question, *, give_up_at: float, progress: Progress
-) -> _Disk:
+async def _bring_up_to_date(asked: OpenQuestion) -> _Disk:
     """Make view and index equal to the disk, as far as the question needs."""
-    asked_at, look, problem = anyio.current_time(), None, None
-    with anyio.move_on_at(give_up_at) as waiting:
+    memory, began_at, look, problem = asked.memory, anyio.current_time(), None, None
+    with anyio.move_on_at(asked.time.look_until) as waiting:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_tell, memory, progress)
+            tasks.start_soon(_tell, memory, asked.progress)
             # What the host announced and still rests belongs to this question's view.
             with anyio.move_on_after(_TO_LEARN_S):
                 await memory.ingestor.caught_up()
             try:
                 look = await first_look(
-                    question.text,
+                    asked.question.text,
                     indexer=memory.indexer,
                     sandbox=memory.sandbox,
-                    asked_at=asked_at,
+                    asked_at=began_at,
                 )
             except LiveMemoryError as why:
                 problem = str(why)
             tasks.cancel_scope.cancel()
     signatures = look.signatures if look else memory.indexer.signatures
     try:
-        await memory.freshness.restore(lambda: memory.window, signatures, record=memory.record)
+        await memory.freshness.restore(lambda: memory.views, signatures, record=memory.record)
     except Exhausted as why:
         problem = str(why)
     notice = _left_out(memory.indexer.state, look, problem, is_late=waiting.cancelled_caught)

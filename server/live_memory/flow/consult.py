@@ -19,6 +19,7 @@ from live_memory.core.answer import (
     Mode,
     Question,
     StopReason,
+    TimeBudget,
     Usage,
     repeats,
 )
@@ -63,12 +64,13 @@ from live_memory.flow.model_slot import Companion, Meter
 from live_memory.flow.reader import QuestionFiles
 from live_memory.flow.recall import pinned
 from live_memory.flow.toolbox import Seen, Toolbox
-from live_memory.flow.workspace import LastOpening, Workspace
+from live_memory.flow.workspace import SentPrompt, Workspace
 from live_memory.ports import LanguageModel
 
 __all__ = [
     "AnswerDraft",
     "Consultation",
+    "OpenQuestion",
     "consult",
     "kept_answer",
     "without_companion",
@@ -115,8 +117,7 @@ async def consult(
     Raises:
         ModelUnavailable: there is no answer, and why.
     """
-    loop = _Loop(model, tools, answer_tokens, is_cold, progress)
-    loop.talk = opening(None)
+    loop = _Loop(opening(None), model, tools, answer_tokens, is_cold, progress)
     with anyio.move_on_at(conclude_at):
         try:
             return await loop.until_answered()
@@ -126,24 +127,17 @@ async def consult(
     return await loop.concluded(StopReason.DEADLINE, give_up_at=give_up_at)
 
 
+@dataclass(slots=True)
 class _Loop:
     """The talk as it grows; it outlives a cancelled step, so that a conclusion can build on it."""
 
-    def __init__(
-        self,
-        model: LanguageModel,
-        tools: Toolbox,
-        answer_tokens: int,
-        is_cold: bool,
-        progress: Progress,
-    ) -> None:
-        self.talk: Conversation
-        self._model = model
-        self._tools = tools
-        self._answer_tokens = answer_tokens
-        self._is_cold = is_cold
-        self._progress = progress
-        self._partial = ""
+    talk: Conversation
+    model: LanguageModel
+    tools: Toolbox
+    answer_tokens: int
+    is_cold: bool
+    progress: Progress
+    partial: str = ""
 
     async def until_answered(self) -> AnswerDraft:
         while self.talk.replies < _STEPS:
@@ -151,32 +145,32 @@ class _Loop:
             calls = reply.turn.tool_calls
             if calls:
                 names = sorted({one_line(call.name)[:_LONGEST_NAME] for call in calls})
-                await self._progress(f"reading: {', '.join(names[:_STEPS])}")
-                results = await self._tools.run(calls)
+                await self.progress(f"reading: {', '.join(names[:_STEPS])}")
+                results = await self.tools.run(calls)
                 self.talk = self.talk.heard(reply).saw(results)
             elif self._is_unfounded(reply):
-                self._is_cold = False
+                self.is_cold = False
                 self.talk = self.talk.heard(reply).told(_LOOK_FIRST)
             else:
                 return self._draft(reply, StopReason.ANSWERED)
         return await self.concluded(StopReason.STEPS, give_up_at=anyio.current_effective_deadline())
 
     async def concluded(self, why: StopReason, *, give_up_at: float) -> AnswerDraft:
-        partial = self._partial
+        partial = self.partial
         self.talk = self.talk.told(_CONCLUDE)
         with anyio.move_on_at(give_up_at):
             reply = await self._next()
             if reply.turn.text.strip():
                 return self._draft(reply, why)
-        partial = max(partial, self._partial, key=len).strip()
+        partial = max(partial, self.partial, key=len).strip()
         if len(partial) < _WORTH_SHOWING:
             raise ModelTimedOut("the model did not answer before the deadline")
-        return AnswerDraft(partial, why, self._model.abilities.model, is_clipped=True)
+        return AnswerDraft(partial, why, self.model.abilities.model, is_clipped=True)
 
     async def _next(self) -> ModelReply:
-        self._partial = ""
-        request = self.talk.request(SPECS, max_output_tokens=self._answer_tokens)
-        reply = await self._model.complete(request, heard=self._hear)
+        self.partial = ""
+        request = self.talk.request(SPECS, max_output_tokens=self.answer_tokens)
+        reply = await self.model.complete(request, heard=self._hear)
         if reply.stop is ReplyStop.REFUSED:
             raise ModelUnavailable("the model declined to answer")
         if reply.stop is ReplyStop.CUT:
@@ -186,10 +180,10 @@ class _Loop:
         return reply
 
     def _hear(self, text: str) -> None:
-        self._partial += text
+        self.partial += text
 
     def _is_unfounded(self, reply: ModelReply) -> bool:
-        return self._is_cold and not self._tools.calls and not cites(reply.turn.text)
+        return self.is_cold and not self.tools.calls and not cites(reply.turn.text)
 
     def _draft(self, reply: ModelReply, stop: StopReason) -> AnswerDraft:
         return AnswerDraft(
@@ -324,30 +318,42 @@ _SUBSCRIPTION = (
 )
 
 
+@dataclass(slots=True)
+class OpenQuestion:
+    """The state of one question while it is answered: only the question itself writes to it.
+
+    `based_on` is the window's revision when it came in. The workspace takes over what was `sent`
+    together with the answer, as several questions may be open at once.
+    """
+
+    memory: Workspace
+    question: Question
+    time: TimeBudget
+    progress: Progress
+    based_on: int
+    sent: SentPrompt | None = None
+
+
 class Consultation:
     """One question put to the companion."""
 
     def __init__(
         self,
-        memory: Workspace,
-        question: Question,
-        *,
+        asked: OpenQuestion,
         companion: Companion,
+        *,
         desk: QuestionFiles,
         evidence: Answer,
         recipe: str,
-        deadline: float,
-        progress: Progress,
     ) -> None:
         """`recipe` marks an answer that may be given again; empty for one that may not."""
-        self._memory = memory
-        self._question = question
+        memory = self._memory = asked.memory
+        self._asked, self._question = asked, asked.question
+        self._deadline, self._progress = asked.time.deadline, asked.progress
         self._companion = companion
         self._desk = desk
         self._evidence = evidence
         self._recipe = recipe
-        self._deadline = deadline
-        self._progress = progress
         self._lines, self._pinned = "", ""
         self._meter = Meter(companion.model, companion.purse, companion.rest)
         self._tools = Toolbox(
@@ -370,7 +376,9 @@ class Consultation:
         except ModelUnavailable as problem:
             if isinstance(problem, ModelTimedOut):
                 self._companion.rest.late(problem, began_at=began_at)
-            answer = self._without_a_model(f"{str(problem).rstrip('.')} ({problem.error_class})")
+            answer = without_companion(
+                self._evidence, f"{str(problem).rstrip('.')} ({problem.error_class})"
+            )
         await self._keep_what_was_seen()
         meter = self._meter
         usage = Usage(
@@ -380,7 +388,7 @@ class Consultation:
             model_calls=meter.calls,
             tool_calls=self._tools.calls,
         )
-        share = self._memory.held.of(self._memory.window).tokens / self._companion.window_tokens
+        share = self._memory.views.tokens / self._companion.window_tokens
         answer = replace(answer, usage=usage, cost_usd=meter.cost_usd, window_share=min(1.0, share))
         if meter.calls and meter.abilities.is_subscription:
             answer = replace(answer, is_subscription=True)
@@ -397,7 +405,7 @@ class Consultation:
                 self._question,
                 desk=self._desk,
                 past=questions(memory.window),
-                viewed=memory.viewed.of(memory.window),
+                viewed=memory.views.viewed,
                 budget_tokens=_LINES_TOKENS,
             )
         except LiveMemoryError:
@@ -437,7 +445,7 @@ class Consultation:
         )
         talk = Conversation(stable(), (opening(self._question, tail),))
         request = talk.request(SPECS, max_output_tokens=1)
-        self._memory.last_opening = LastOpening(request, anyio.current_time())
+        self._asked.sent = SentPrompt(request, anyio.current_time())
         return talk
 
     async def _draft_in_one(self) -> AnswerDraft:
@@ -458,7 +466,7 @@ class Consultation:
             listed=self._memory.indexer.signatures,
         )
         if verified.problem is not None:
-            return self._without_a_model(verified.problem)
+            return without_companion(self._evidence, verified.problem)
         is_cited = bool(verified.checked.citations)
         said = [CUT_OFF] if draft.is_clipped else []
         if not is_cited:
@@ -481,15 +489,12 @@ class Consultation:
         read = {seen.event.path: seen.event.sha for seen in self._tools.seen}
         return MappingProxyType({**self._evidence.evidence, **read, **verified.evidence})
 
-    def _without_a_model(self, why: str) -> Answer:
-        return without_companion(self._evidence, why)
-
     async def _keep_what_was_seen(self) -> None:
         """Put what the tools showed into the window, unless it is there, or other bytes are."""
         memory = self._memory
         for seen in self._tools.seen:
             event = seen.event
-            known = memory.in_view.of(memory.window).get(event.path)
+            known = memory.views.in_view.get(event.path)
             spans = known.spans if known is not None and known.sha == event.sha else ()
             if not missing([(event.start, event.end)], spans) or self._is_overtaken(seen):
                 continue

@@ -38,7 +38,7 @@ from live_memory.core.reading.observation import FileRead, Observation, Skipped,
 from live_memory.core.reading.redaction import Redactor
 from live_memory.core.signals import EventsSkipped
 from live_memory.core.values import ContentHash, Instant, RelPath, StatSignature
-from live_memory.flow.freshness import FilesInView, Freshness
+from live_memory.flow.freshness import Freshness, WindowViews
 from live_memory.flow.indexing import Indexer
 from live_memory.flow.reader import Reader
 from live_memory.ports import Clock, Sandbox, SignalSink, WorkspaceIdentity
@@ -361,7 +361,7 @@ _TO_CONCLUDE_S = 10.0
 # Somebody wrote it, and it is heard again after a crash: no text may cost the whole workspace.
 _TEXT_CAN_RAISE = (LiveMemoryError, ArithmeticError, LookupError, RuntimeError, ValueError)
 
-Windows = Callable[[], Window]
+Views = Callable[[], WindowViews]
 Record = Callable[[MemoryEvent], Awaitable[None]]
 # What makes an event of a conclusion; nothing where nothing of it holds.
 Conclude = Callable[[Conclusion, Window], Awaitable[MemoryEvent | None]]
@@ -387,7 +387,6 @@ class Ingestor:
         self._reader, self._sandbox = reader, sandbox
         self._freshness = freshness
         self._judge = Judge(reader)
-        self._view = FilesInView()
         self._clock = clock
         self._signals = signals
         self._max_bytes = max(reader.max_bytes, _LEAST_LOOK_BYTES)
@@ -438,13 +437,13 @@ class Ingestor:
         self._note_lost(count)
         self._something.set()
 
-    async def run(self, window: Windows, record: Record) -> None:
+    async def run(self, views: Views, record: Record) -> None:
         """Learn what is offered, until cancelled."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._run_conclusions, window, record)
-            await self._run_files(window, record)
+            tasks.start_soon(self._run_conclusions, views, record)
+            await self._run_files(views, record)
 
-    async def _run_files(self, window: Windows, record: Record) -> None:
+    async def _run_files(self, views: Views, record: Record) -> None:
         while True:
             await self._something.wait()
             self._something = anyio.Event()
@@ -456,7 +455,7 @@ class Ingestor:
                     now = math.inf
                 subjects = self._in_hand = self._waiting.take_due(now=now, most=_BATCH)
                 try:
-                    await self._learn(subjects, window, record)
+                    await self._learn(subjects, views, record)
                 except Busy:  # the window's owner is behind, or closing
                     self._put_back(subjects)
                 except Exhausted:
@@ -472,7 +471,7 @@ class Ingestor:
             self._nothing_waits.set()
             self._nothing_waits = anyio.Event()
 
-    async def _run_conclusions(self, window: Windows, record: Record) -> None:
+    async def _run_conclusions(self, views: Views, record: Record) -> None:
         """Beside the files, as what checks a conclusion may take long or fail."""
         while True:
             await self._something_said.wait()
@@ -483,17 +482,17 @@ class Ingestor:
                 self._considered = self._said.take_due(now=now, most=MOST_CONCLUSIONS)
                 while self._considered:
                     with anyio.move_on_after(_TO_CONCLUDE_S) as in_time:
-                        await self._consider(self._considered[0], window, record)
+                        await self._consider(self._considered[0], views, record)
                     self.dropped += in_time.cancelled_caught
                     self._considered = self._considered[1:]
             self._is_asked = False
             self._all_concluded.set()
             self._all_concluded = anyio.Event()
 
-    async def _consider(self, said: Conclusion, window: Windows, record: Record) -> None:
+    async def _consider(self, said: Conclusion, views: Views, record: Record) -> None:
         while self._conclude is not None:
             try:
-                event = await self._conclude(said, window())
+                event = await self._conclude(said, views().window)
                 if event is not None:
                     await record(event)
             except (Busy, Exhausted):
@@ -516,7 +515,7 @@ class Ingestor:
             self._is_asked = True
             await done.wait()
 
-    async def rest(self, window: Window) -> Sequence[MemoryEvent]:
+    async def rest(self, views: WindowViews) -> Sequence[MemoryEvent]:
         """What still waits, as events; for a workspace that closes.
 
         Conclusions stay `unlearned`: they are considered when it is opened again.
@@ -524,7 +523,7 @@ class Ingestor:
         self.is_closed = True
         self._in_hand = (*self._in_hand, *self._waiting.take_all())
         try:
-            found = await self._found(self._in_hand, window)
+            found = await self._found(self._in_hand, views.in_view)
         except LiveMemoryError:
             return ()
         self._in_hand = ()
@@ -540,16 +539,16 @@ class Ingestor:
             if not is_burst or self._hurry.is_set():
                 return
 
-    async def _learn(self, subjects: Sequence[Item], window: Windows, record: Record) -> None:
+    async def _learn(self, subjects: Sequence[Item], views: Views, record: Record) -> None:
         if not subjects:
             if not self._waiting:
                 self._is_doubtful = False
                 listing = await self._sandbox.list()
                 signatures = {file.path: file.signature for file in listing.files}
-                await self._freshness.restore(window, signatures, record=record)
+                await self._freshness.restore(views, signatures, record=record)
             return
         async with self._freshness.turn:
-            found = await self._found(subjects, window())
+            found = await self._found(subjects, views().in_view)
             for event in found.events:
                 await record(event)
         for read in found.in_view:
@@ -557,13 +556,14 @@ class Ingestor:
         for reason, count in Counter(found.skipped).items():
             self._signals.emit(EventsSkipped(self._key, reason, count))
 
-    async def _found(self, subjects: Sequence[Item], window: Window) -> JudgedFiles:
+    async def _found(
+        self, subjects: Sequence[Item], shown: Mapping[RelPath, Coverage]
+    ) -> JudgedFiles:
         notices = [s for s in subjects if isinstance(s, FileInterest)]
         files = await self._finder.files(notices)
         searches = [s for s in subjects if isinstance(s, Search)]
         for path, notice in (await self._finder.searched(searches)).items():
             files[path] = files[path].with_later(notice) if path in files else notice
-        shown = self._view.of(window)
         # What was only touched matters where it is in view.
         files = {
             path: notice

@@ -2,13 +2,14 @@
 
 import secrets
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from live_memory.core.answer import Answer, Question
-from live_memory.core.companion.chat import Cause, ModelRequest
+from live_memory.core.companion.chat import Cause
 from live_memory.core.errors import (
     Busy,
     InvalidRequest,
@@ -130,7 +131,7 @@ class Jobs:
 
 # Keeps a provider's prompt cache from expiring while a person thinks; off unless it is set.
 #
-# The last opening of each workspace is sent again with one token of reply, until nobody has asked
+# The last prompt of each workspace is sent again with one token of reply, until nobody has asked
 # for a while. A cache is kept for about five minutes after its last use.
 
 
@@ -151,19 +152,13 @@ async def keep_warm(
     while True:
         await anyio.sleep(_INTERVAL_S)
         for memory in open_now():
-            last = memory.last_opening
+            last = memory.last_sent
             if last is None or anyio.current_time() - last.at > keeping.max_idle_s:
                 continue
             async with models.borrowed() as companion:
                 if companion is not None:
-                    await _warm(
-                        Meter(companion.model, companion.purse, companion.rest), last.request
-                    )
-
-
-async def _warm(meter: Meter, request: ModelRequest) -> None:
-    try:
-        await meter.complete(replace(request, cause=Cause.KEEP_WARM, max_output_tokens=1))
-    except ModelUnavailable:
-        # Nobody waits for this, and the next question says what is wrong.
-        return
+                    meter = Meter(companion.model, companion.purse, companion.rest)
+                    request = replace(last.request, cause=Cause.KEEP_WARM, max_output_tokens=1)
+                    # Nobody waits for this, and the next question says what is wrong.
+                    with suppress(ModelUnavailable):
+                        await meter.complete(request)

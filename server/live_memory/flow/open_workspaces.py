@@ -428,7 +428,8 @@ class Hub:
         Raises:
             InvalidRequest: `cwd` leads to no workspace, or there is no such fact.
         """
-        memory, _ = await self._fact(cwd, fact_id)
+        memory = await self.opened(cwd)
+        _fact(memory, fact_id)
         with memory.in_use():
             await memory.record(FactPinned(fact_id))
         return memory.window.ledger[fact_id]
@@ -439,19 +440,11 @@ class Hub:
         Raises:
             InvalidRequest: `cwd` leads to no workspace, or there is no such fact.
         """
-        memory, fact = await self._fact(cwd, fact_id)
+        memory = await self.opened(cwd)
+        fact = _fact(memory, fact_id)
         with memory.in_use():
             await memory.record(Forgotten(frozenset(), frozenset({fact_id})))
         return fact
-
-    async def _fact(self, cwd: str, fact_id: FactId) -> tuple[Workspace, Fact]:
-        memory = await self.opened(cwd)
-        try:
-            return memory, memory.window.ledger[fact_id]
-        except KeyError:
-            raise InvalidRequest(
-                f"no fact {fact_id!r} in this workspace: `live-memory facts list` names them"
-            ) from None
 
     async def clear(self, cwd: str) -> WorkspaceIdentity:
         """Forget everything about one workspace, on disk too.
@@ -497,3 +490,12 @@ class Hub:
             Unavailable: the workspace cannot be opened.
         """
         return await self._open.opened(cwd, wait_s=wait_s)
+
+
+def _fact(memory: Workspace, fact_id: FactId) -> Fact:
+    try:
+        return memory.window.ledger[fact_id]
+    except KeyError:
+        raise InvalidRequest(
+            f"no fact {fact_id!r} in this workspace: `live-memory facts list` names them"
+        ) from None

@@ -10,20 +10,17 @@ import anyio.to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from live_memory.core.companion.chat import ModelRequest
-from live_memory.core.companion.prompt import HeldTokens
 from live_memory.core.errors import Busy, LiveMemoryError, StoreUnavailable
-from live_memory.core.evidence.packet import AgentView, view
 from live_memory.core.hosts.notices import Interest
-from live_memory.core.memory.learning import Following
 from live_memory.core.memory.window import MemoryEvent, Window, apply, questions
 from live_memory.core.reading.lookup import Listing
 from live_memory.core.saving.journal import holds_secret
 from live_memory.core.saving.snapshot import Beginning, Memory
 from live_memory.core.signals import SnapshotQuarantined, WorkspaceOpened
-from live_memory.core.values import Instant, RelPath, WatchState
+from live_memory.core.values import Instant, WatchState
 from live_memory.flow.compact import Compactor, LastCompaction, Summariser
 from live_memory.flow.conclude import Admission
-from live_memory.flow.freshness import FilesInView, Freshness, Watching
+from live_memory.flow.freshness import Freshness, Watching, WindowViews
 from live_memory.flow.indexing import Indexer, Turns
 from live_memory.flow.ingest import Ingestor
 from live_memory.flow.model_slot import Borrowed
@@ -39,7 +36,7 @@ from live_memory.ports import (
 )
 
 __all__ = [
-    "LastOpening",
+    "SentPrompt",
     "Surroundings",
     "Workspace",
     "WorkspaceStats",
@@ -115,8 +112,8 @@ _READ_AGAIN_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class LastOpening:
-    """The first request of the last question, and when it was made on the loop's clock."""
+class SentPrompt:
+    """The first request of a question to the model, and when it was sent on the loop's clock."""
 
     request: ModelRequest
     at: float
@@ -137,9 +134,13 @@ class WorkspaceSummary:
 
 @dataclass(frozen=True, slots=True)
 class _Letter:
-    """An event on its way in; `applied` is set once the window holds it."""
+    """An event on its way in, with the prompt that led to it, if one did.
+
+    `applied` is set once the window holds it.
+    """
 
     event: MemoryEvent
+    sent: SentPrompt | None = None
     applied: anyio.Event = field(default_factory=anyio.Event)
 
 
@@ -166,10 +167,8 @@ class Workspace:
         )
         self._store = given.store
         self._signals = given.signals
-        self.last_opening: LastOpening | None = None
-        self.held: Following[HeldTokens] = Following(lambda _: HeldTokens(), HeldTokens.take)
-        self.viewed: Following[dict[RelPath, AgentView]] = Following(lambda _: {}, view)
-        self.in_view = FilesInView()
+        self.last_sent: SentPrompt | None = None
+        self._views = WindowViews()
         self._set_aside: tuple[str, ...] = ()
         self._unread: tuple[str, ...] = ()
         self._beginning: Beginning | None = None
@@ -185,6 +184,11 @@ class Workspace:
     def index(self) -> EvidenceIndex:
         """Where evidence is looked for."""
         return self.indexer.index
+
+    @property
+    def views(self) -> WindowViews:
+        """What the window comes to now; one object, which grows as it does."""
+        return self._views.of(self.window)
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
@@ -253,9 +257,9 @@ class Workspace:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self.indexer.run)
                 tasks.start_soon(persister.run)
-                tasks.start_soon(self.ingestor.run, lambda: self.window, self.record)
+                tasks.start_soon(self.ingestor.run, lambda: self.views, self.record)
                 tasks.start_soon(self.compactor.run, lambda: self.window, self.record, borrowed)
-                tasks.start_soon(self.watching.run, lambda: self.window)
+                tasks.start_soon(self.watching.run, lambda: self.views)
                 tasks.start_soon(self._begin)
                 if self._unread:
                     tasks.start_soon(self._until_readable, tasks.cancel_scope)
@@ -267,7 +271,7 @@ class Workspace:
             with anyio.move_on_after(_DRAIN_S, shield=True):
                 async for letter in self._inbox:
                     self._fold(letter)
-                for event in await self.ingestor.rest(self.window):
+                for event in await self.ingestor.rest(self.views):
                     self._fold(_Letter(event))
             self._inbox.close()
             await persister.flush()
@@ -286,15 +290,17 @@ class Workspace:
         """
         listing = await self.sandbox.list()
         signatures = {file.path: file.signature for file in listing.files}
-        await self.freshness.restore(lambda: self.window, signatures, record=self.record)
+        await self.freshness.restore(lambda: self.views, signatures, record=self.record)
 
-    async def record(self, event: MemoryEvent) -> None:
+    async def record(self, event: MemoryEvent, *, sent: SentPrompt | None = None) -> None:
         """Put an event into the window; returns once it is there.
+
+        `sent` becomes `last_sent`, unless a later prompt was recorded before.
 
         Raises:
             Busy: too many events are waiting, or the workspace is closing.
         """
-        letter = _Letter(event)
+        letter = _Letter(event, sent)
         try:
             self._letters.send_nowait(letter)
         except (anyio.WouldBlock, anyio.BrokenResourceError, anyio.ClosedResourceError) as why:
@@ -331,6 +337,8 @@ class Workspace:
             self.window = apply(self.window, letter.event)
         finally:
             letter.applied.set()
+        sent = (one for one in (self.last_sent, letter.sent) if one is not None)
+        self.last_sent = max(sent, key=lambda one: one.at, default=None)
         self.compactor.window_changed()
         if self._persister is not None:
             self._persister.happened(self.window.revision, letter.event)
@@ -416,7 +424,7 @@ class WorkspaceStats:
 def statistics(memory: Workspace) -> WorkspaceStats:
     """Count what the workspace holds now."""
     window, state = memory.window, memory.indexer.state
-    shown = memory.in_view.of(window)
+    shown = memory.views.in_view
     current = sum(file.sha is not None for file in shown.values())
     asked = questions(window)
     return WorkspaceStats(
@@ -431,7 +439,7 @@ def statistics(memory: Workspace) -> WorkspaceStats:
         compactions=memory.compactor.count,
         last_compaction=memory.compactor.last,
         questions=len(asked),
-        window_tokens=memory.held.of(window).tokens,
+        window_tokens=memory.views.tokens,
         window_limit=memory.max_context_tokens,
         model_calls=sum(q.answer.usage.model_calls for q in asked),
         cost_usd=sum(q.answer.cost_usd or 0.0 for q in asked),

@@ -1,5 +1,6 @@
 """All routes with the hub behind them; importing this is what a start takes long for."""
 
+import gc
 import importlib
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -25,7 +26,7 @@ from live_memory.web.guard import Drain, problem_of
 from live_memory.web.identity import Identity
 from live_memory.web.routes import Reload, Routes, check_shape
 
-__all__ = ["Application", "McpLimits", "McpMount", "published_limits"]
+__all__ = ["Application", "McpLimits", "McpModule", "McpMount", "published_limits"]
 
 # Lets the port open before the MCP library is there: its import takes longer than all the rest.
 #
@@ -48,33 +49,25 @@ class McpLimits:
     body_bytes: int = 4 * 1024 * 1024
 
 
-class _McpModule(Protocol):
+class McpModule(Protocol):
+    """What is imported late."""
+
     def serving(
         self, ask: Ask, *, clock: Clock, jobs: Jobs | None, port: int, limits: McpLimits
-    ) -> AbstractAsyncContextManager[ASGIApp]: ...
+    ) -> AbstractAsyncContextManager[ASGIApp]:
+        """The protocol's endpoint, while its sessions may live."""
+        ...
 
 
 class McpMount:
     """The route `/mcp`; a request that comes too early waits."""
 
     def __init__(
-        self,
-        ask: Ask,
-        *,
-        drain: Drain,
-        clock: Clock,
-        jobs: Jobs | None,
-        port: int,
-        limits: McpLimits,
-        imported: Callable[[], None],
+        self, serving: Callable[[McpModule], AbstractAsyncContextManager[ASGIApp]], *, drain: Drain
     ) -> None:
-        self._ask = ask
+        """`serving` opens the endpoint, once the module is there."""
+        self._serving = serving
         self._drain = drain
-        self._clock = clock
-        self._jobs = jobs
-        self._port = port
-        self._limits = limits
-        self._imported = imported
         self._app: ASGIApp | None = None
         self._wanted = anyio.Event()
         self._ready = anyio.Event()
@@ -86,16 +79,11 @@ class McpMount:
             importlib.import_module, _MODULE, abandon_on_cancel=True
         )
         # The module's type cannot be had without the import that this is about.
-        module = cast("_McpModule", found)
-        serving = module.serving(
-            self._ask,
-            clock=self._clock,
-            jobs=self._jobs,
-            port=self._port,
-            limits=self._limits,
-        )
-        async with serving as self._app:
-            self._imported()
+        async with self._serving(cast("McpModule", found)) as self._app:
+            if not gc.isenabled():
+                # What was imported is no garbage, and nothing more is imported at once.
+                gc.freeze()
+                gc.enable()
             self._ready.set()
             await anyio.sleep_forever()
 
@@ -143,10 +131,6 @@ def _with(first: Message, receive: Receive) -> Receive:
 _LIMITS = McpLimits()
 
 
-def _no_message() -> None:
-    """Do nothing."""
-
-
 class Application:
     """Our routes, MCP, and the hub's tasks."""
 
@@ -161,19 +145,16 @@ class Application:
         reception: Reception,
         limits: McpLimits = _LIMITS,
         has_async_tools: bool = False,
-        all_imported: Callable[[], None] = _no_message,
     ) -> None:
         self._hub = hub
         self._drain = drain
         self._reception = reception
+        jobs = hub.jobs if has_async_tools else None
         self._mcp = McpMount(
-            self.ask,
+            lambda module: module.serving(
+                self.ask, clock=clock, jobs=jobs, port=identity.port, limits=limits
+            ),
             drain=drain,
-            clock=clock,
-            jobs=hub.jobs if has_async_tools else None,
-            port=identity.port,
-            limits=limits,
-            imported=all_imported,
         )
         ours = Routes(
             hub,

@@ -3,7 +3,6 @@
 Importing this is quick: what takes long is imported by `build` in its thread.
 """
 
-import functools
 import os
 import sys
 from collections.abc import Callable
@@ -48,7 +47,6 @@ def build_app(
     identity: Identity,
     log: "LogStream",
     reread: Callable[[], Configuration],
-    all_imported: Callable[[], None],
 ) -> App:
     """What the server serves; `reread` reads the configuration again for `/reload`.
 
@@ -60,28 +58,10 @@ def build_app(
 
         # Found out before the port answers: whoever starts us takes that for a start that worked.
         checked(configuration.settings, os.environ)
-    build = functools.partial(
-        _build, configuration, identity=identity, log=log, reread=reread, all_imported=all_imported
-    )
+
+    def build(drain: Drain) -> "Application":
+        from live_memory.wiring import building  # noqa: PLC0415  (what takes long)
+
+        return building.build(configuration, drain, identity=identity, log=log, reread=reread)
+
     return App(identity, build=build)
-
-
-def _build(
-    configuration: Configuration,
-    drain: Drain,
-    *,
-    identity: Identity,
-    log: "LogStream",
-    reread: Callable[[], Configuration],
-    all_imported: Callable[[], None],
-) -> "Application":
-    from live_memory.wiring.building import build  # noqa: PLC0415  (what this is about)
-
-    return build(
-        configuration,
-        drain,
-        identity=identity,
-        log=log,
-        reread=reread,
-        all_imported=all_imported,
-    )

@@ -159,7 +159,6 @@ def build(
     identity: Identity,
     log: LogStream,
     reread: Callable[[], Configuration],
-    all_imported: Callable[[], None],
 ) -> Application:
     """All that is served; `reread` reads the configuration again for `/reload`.
 
@@ -191,7 +190,6 @@ def build(
         reload=reload,
         reception=reception,
         has_async_tools=settings.async_tools,
-        all_imported=all_imported,
     )
 
 

@@ -166,7 +166,7 @@ async def test_a_summary_that_fails_changes_nothing_and_what_comes_then_just_lea
         await _fill(memory)
         await _compacted(memory)
         assert not memory.window.ledger.facts
-        assert [entry.number for entry in memory.window.entries][0] > numbers[0]
+        assert next(entry.number for entry in memory.window.entries) > numbers[0]
     assert sum(request.cause is Cause.COMPACTION for request in model.requests) == 1
 
 

@@ -16,7 +16,7 @@ from live_memory.core.memory.window import (
 from live_memory.core.reading.admission import observe
 from live_memory.core.reading.observation import FileRead, Observation, Skipped
 from live_memory.core.values import ContentHash, RelPath, StatSignature
-from live_memory.flow.freshness import Freshness
+from live_memory.flow.freshness import Freshness, WindowViews
 from live_memory.ports import EvidenceIndex
 from tests.support.doubles.in_memory_sandbox import InMemorySandbox
 from tests.support.memory import House
@@ -43,6 +43,7 @@ class _Memory:
         self.sandbox = _Watched({"a.py": b"one\n", "b.py": b"one\n"})
         self.index: EvidenceIndex = in_memory_index()
         self.window = Window()
+        self.views = WindowViews()
         house = House()
         self.freshness = Freshness(
             sandbox=self.sandbox,
@@ -71,7 +72,9 @@ class _Memory:
     ) -> tuple[list[str], list[RelPath]]:
         """Which files were opened, and which had changed."""
         self.sandbox.opened.clear()
-        changed = await self.freshness.restore(lambda: self.window, signatures, record=self.record)
+        changed = await self.freshness.restore(
+            lambda: self.views.of(self.window), signatures, record=self.record
+        )
         return self.sandbox.opened, [*changed]
 
 

@@ -70,7 +70,7 @@ async def concluding(checker: Checker | None) -> AsyncIterator[Concluding]:
             conclude=checker,
         )
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(ingestor.run, lambda: memory.window, memory.record)
+            tasks.start_soon(ingestor.run, lambda: memory.views, memory.record)
             yield Concluding(memory, ingestor)
             tasks.cancel_scope.cancel()
 
@@ -132,5 +132,5 @@ async def test_a_conclusion_that_was_not_considered_is_kept_when_the_workspace_c
     async with concluding(Checker()) as at:
         at.ingestor.offer([said(text)])
         await anyio.sleep(1.2 if text == "hangs" else 0.2)
-        assert await at.ingestor.rest(at.memory.window) == ()
+        assert await at.ingestor.rest(at.memory.views) == ()
         assert at.ingestor.unlearned == (said(text),)

@@ -251,7 +251,7 @@ async def test_a_busy_window_gets_the_event_a_moment_later() -> None:
             ),
         )
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(ingestor.run, lambda: memory.window, record)
+            tasks.start_soon(ingestor.run, lambda: memory.views, record)
             ingestor.offer([FileInterest("/app/app/config.py", views=((),))])
             await ingestor.caught_up()
             sandbox.put("app/config.py", b"RETRY_LIMIT = 7\n")
@@ -276,7 +276,7 @@ async def test_our_own_credentials_are_taken_out_by_what_they_are() -> None:
             signals=at.house,
         )
         ingestor.offer([FileInterest("/app/a.py", views=((),))])
-        (event,) = await ingestor.rest(memory.window)
+        (event,) = await ingestor.rest(memory.views)
         assert isinstance(event, FileObserved)
         assert event.path == RelPath("a.py")
 

@@ -12,6 +12,7 @@ from live_memory.core.companion.chat import Caps, Cause, ModelRequest
 from live_memory.core.errors import Busy, InvalidRequest, ModelLacksTools, ModelRefused, Unavailable
 from live_memory.flow.jobs import Jobs, WarmKeeping, silent
 from live_memory.flow.model_slot import Companion, ModelRest, ModelSlot, SpendLimiter, probe
+from live_memory.flow.open_workspaces import Hub
 from tests.flow.test_ask import SlowHouse
 from tests.flow.test_companion import GOOD, Unlisted
 from tests.support.memory import APP, House, a_question, app_house
@@ -155,3 +156,34 @@ def _good_or_refused() -> Callable[[ModelRequest], Turn]:
         return Says([GOOD])
 
     return rule
+
+
+@virtual_time
+@pytest.mark.promise("append-only")
+@pytest.mark.parametrize("pauses_s", [(5.0, 1.0), (1.0, 5.0)])
+async def test_after_two_questions_at_once_a_prompt_grows_from_what_was_sent_last(
+    pauses_s: tuple[float, float],
+) -> None:
+    """The later one of the two is sent again to keep the cache, whichever ends first."""
+    texts = "Where is RETRY_LIMIT set?", "Who fetches pages?", "Which value has RETRY_LIMIT?"
+    house = SlowHouse({"/app": Unlisted(APP)}, warm=WarmKeeping(max_idle_s=300))
+    house.model = model = Scripted([*(Says([GOOD], s) for s in pauses_s), *[Says([GOOD])] * 2])
+    ended: list[str] = []
+
+    async def ask(hub: Hub, text: str) -> None:
+        await hub.ask("/app", a_question(text), progress=silent)
+        ended.append(text)
+
+    async with house.hub() as hub:
+        async with anyio.create_task_group() as tasks:
+            for text in texts[:2]:
+                tasks.start_soon(ask, hub, text)
+                await anyio.sleep(0.5)
+        await anyio.sleep(250)
+        await ask(hub, texts[2])
+    first, second, again, third = model.requests
+    assert ended == [*(texts[:2] if pauses_s[0] < pauses_s[1] else texts[1::-1]), texts[2]]
+    assert again.messages == second.messages != first.messages
+    assert (third.system, third.tools) == (again.system, again.tools)
+    told = [str(one.messages) for one in (first, again, third)]
+    assert [text in one for text, one in zip(texts, told, strict=True)] == [True] * 3

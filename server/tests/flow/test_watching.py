@@ -11,7 +11,7 @@ from live_memory.core.hosts.notices import AnythingChanged, FileInterest, Intere
 from live_memory.core.memory.window import FileGone, FileObserved, MemoryEvent, Window, apply
 from live_memory.core.signals import Signal, WatchLimited
 from live_memory.core.values import ContentHash, Instant, Origin, RelPath, WatchState
-from live_memory.flow.freshness import Watching
+from live_memory.flow.freshness import Watching, WindowViews
 from live_memory.flow.jobs import silent
 from live_memory.flow.open_workspaces import Hub
 from live_memory.flow.workspace import Workspace
@@ -64,7 +64,8 @@ async def scene(*names: str, problem: str | None = None) -> AsyncIterator[tuple[
         signals=made,
     )
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(watching.run, lambda: made.window)
+        views = WindowViews()
+        tasks.start_soon(watching.run, lambda: views.of(made.window))
         await anyio.sleep(1)
         yield made, watching
         tasks.cancel_scope.cancel()

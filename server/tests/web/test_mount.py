@@ -1,5 +1,6 @@
 """When the MCP library is imported, on a clock that costs no time; a module stands in for it."""
 
+import gc
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -75,19 +76,30 @@ async def test_a_client_that_speaks_mcp_waits_for_nobody_else(library: _Library)
     assert library.taken_up_at == pytest.approx(began, abs=0.01)
 
 
+async def test_once_all_is_imported_garbage_is_collected_again(library: _Library) -> None:
+    gc.disable()
+    try:
+        async with anyio.create_task_group() as tasks:
+            await _started(tasks, reply_after_s=0)
+            await anyio.sleep(_LONG_S)
+            assert library.taken_up_at is not None
+            assert gc.isenabled()
+            tasks.cancel_scope.cancel()
+    finally:
+        gc.enable()
+        gc.unfreeze()
+
+
 async def _started(tasks: TaskGroup, *, reply_after_s: float) -> McpMount:
     """A mount beside which a client waits so long for its reply."""
     drain = Drain()
     tasks.start_soon(_wait_for_a_reply, drain, reply_after_s)
     await anyio.lowlevel.checkpoint()
     mount = McpMount(
-        _ask,
+        lambda module: module.serving(
+            _ask, clock=FixedClock(), jobs=None, port=1, limits=McpLimits()
+        ),
         drain=drain,
-        clock=FixedClock(),
-        jobs=None,
-        port=1,
-        limits=McpLimits(),
-        imported=lambda: None,
     )
     tasks.start_soon(mount.run)
     return mount

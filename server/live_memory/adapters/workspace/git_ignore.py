@@ -6,6 +6,7 @@ import stat
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
@@ -402,21 +403,16 @@ def _sides(
     """The bytes before and after, of files that may be read and are known whole."""
     for change in changes:
         before, after = (_side(one, objects) for one in (change.before, change.after))
-        if before is None or after is None or not _is_read(change.name, hides):
+        if before is None or after is None:
             continue
-        yield before, after
+        with suppress(OutsideWorkspace):
+            path = RelPath(change.name)
+            if refusal_of_name(path) is not SkipReason.CREDENTIALS and not hides(path):
+                yield before, after
 
 
 def _side(id_: str, objects: Mapping[str, bytes]) -> bytes | None:
     return objects.get(id_) if id_.strip("0") else b""
-
-
-def _is_read(name: str, hides: Callable[[RelPath], bool]) -> bool:
-    try:
-        path = RelPath(name)
-    except OutsideWorkspace:
-        return False
-    return refusal_of_name(path) is not SkipReason.CREDENTIALS and not hides(path)
 
 
 # What a listing leaves out although no rule ignores it, and repositories that rules do ignore.

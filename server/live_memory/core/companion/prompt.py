@@ -30,7 +30,6 @@ from live_memory.core.values import RelPath
 
 __all__ = [
     "KNOWN",
-    "HeldTokens",
     "PromptTail",
     "entry_tokens",
     "excerpt",
@@ -134,17 +133,6 @@ _SHORT, _CHARACTERS_A_TOKEN = 300, 3
 _TEXTLESS_TOKENS = 4
 # What stands before the facts that were found for a question.
 KNOWN = "\n\nKnown from earlier work:\n"
-
-
-@dataclass(slots=True)
-class HeldTokens:
-    """About how many tokens the entries of a window take, each measured once."""
-
-    tokens: int = 0
-
-    def take(self, entry: Entry) -> None:
-        """Add the next entry."""
-        self.tokens += entry_tokens(entry)
 
 
 @dataclass(frozen=True, slots=True)

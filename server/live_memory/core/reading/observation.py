@@ -134,16 +134,10 @@ def _guessed(data: bytes, *, is_whole: bool) -> DecodedText | None:
     text = data.decode("utf-8", "replace")
     broken = text.count("\ufffd")
     if sum(not char.isascii() for char in text) < 2 * broken:
-        text = _japanese(data, is_whole=is_whole) or data.decode("cp1252", "replace")
+        japanese = (_strict(data, each, is_whole=is_whole) for each in ("cp932", "euc_jp"))
+        telling = (each for each in japanese if each and len(_KANA.findall(each)) > 1)
+        text = next(telling, None) or data.decode("cp1252", "replace")
     return DecodedText(clean(text), is_lossy=True)
-
-
-def _japanese(data: bytes, *, is_whole: bool) -> str | None:
-    for encoding in ("cp932", "euc_jp"):
-        text = _strict(data, encoding, is_whole=is_whole)
-        if text and len(_KANA.findall(text)) > 1:
-            return text
-    return None
 
 
 # A longer line is data. Both ends of it are kept: they tell what it is, and close its quotes.

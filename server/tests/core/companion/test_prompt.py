@@ -13,7 +13,6 @@ from live_memory.core.companion.chat import (
     ToolResults,
 )
 from live_memory.core.companion.prompt import (
-    HeldTokens,
     PromptTail,
     entry_tokens,
     instructions,
@@ -88,16 +87,14 @@ def test_a_whole_request_is_estimated_with_its_talk() -> None:
     assert prompt_tokens(ModelRequest(stable(), (turn, said, seen), SPECS)) > short + 400
 
 
-def test_what_a_window_holds_is_counted_entry_by_entry() -> None:
+def test_what_entries_hold_is_counted_by_what_was_asked_and_said() -> None:
     answer = Answer("It is 3. " * 100, Mode.COMPANION, Grounding.VERIFIED, ())
-    window, held = Window(), HeldTokens()
+    window = Window()
     for event in (
         QuestionAnswered(Question("How many?", NOW), answer, 0),
         FileChanged(RelPath("d.py"), ContentHash.of(b""), NOW),
         NoteWritten("remember " * 50, NOW),
     ):
         window = apply(window, event)
-        held.take(window.entries[-1])
     sizes = [entry_tokens(entry) for entry in window.entries]
     assert sizes[0] > sizes[2] > sizes[1] > 0
-    assert held.tokens == sum(sizes)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from live_memory.core.memory.ledger import Fact, FactId, Ledger, Source
-from live_memory.core.values import Author, ContentHash, Instant, RelPath
+from live_memory.core.values import ContentHash, Instant, RelPath
 from tests.support import strategies as given_a
 
 ONE, TWO = ContentHash.of(b"1"), ContentHash.of(b"2")
