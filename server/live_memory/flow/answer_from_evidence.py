@@ -14,7 +14,6 @@ from live_memory.core.evidence.absence import Held, asking_part, doubted, is_in_
 from live_memory.core.evidence.grounding import Sufficiency, Support, explain, held_by, support
 from live_memory.core.evidence.outline import enclosing
 from live_memory.core.evidence.packet import (
-    AgentView,
     Composed,
     Excerpt,
     ending,
@@ -29,6 +28,7 @@ from live_memory.core.evidence.packet import (
 )
 from live_memory.core.evidence.places import Evidence, Place, RankedFileText, RankedUnit, Terms
 from live_memory.core.evidence.words import unique
+from live_memory.core.memory.learning import AgentView
 from live_memory.core.memory.window import QuestionAnswered
 from live_memory.core.values import RelPath
 from live_memory.flow.find_evidence import (

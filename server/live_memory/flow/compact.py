@@ -262,35 +262,35 @@ class Compactor:
             await self._changed.wait()
             self._changed = anyio.Event()
             await anyio.sleep(_QUIET_S)
-            while await self._once(window, record, borrowed):
-                pass
+            is_more = True
+            while is_more:
+                async with borrowed() as companion:
+                    is_more = await self._once(window(), record, companion)
 
     async def _once(
         self,
-        window: Callable[[], Window],
+        seen: Window,
         record: Callable[[MemoryEvent], Awaitable[None]],
-        borrowed: Borrowed,
+        companion: Companion | None,
     ) -> bool:
         """Make one compaction, if one is due; whether another may be."""
-        seen = window()
-        async with borrowed() as companion:
-            budget = companion.window_tokens if companion else self._max_context_tokens
-            sizes, planned = await self._looked_at(seen, budget)
-            if planned is None:
-                return False
-            before = sum(sizes.values())
-            model = companion if planned.needs_summary and self._may_ask(seen) else None
-            if model is not None and model.rest.note is not None:
-                model = None
-            try:
-                compacted = await self._compacted(seen, planned, model)
-            except LiveMemoryError as problem:
-                self._failed(problem)
-                return False
-            try:
-                await record(compacted)
-            except Busy:  # the window's owner is behind, or closing; the next event asks again
-                return False
+        budget = companion.window_tokens if companion else self._max_context_tokens
+        sizes, planned = await self._looked_at(seen, budget)
+        if planned is None:
+            return False
+        before = sum(sizes.values())
+        model = companion if planned.needs_summary and self._may_ask(seen) else None
+        if model is not None and model.rest.note is not None:
+            model = None
+        try:
+            compacted = await self._compacted(seen, planned, model)
+        except LiveMemoryError as problem:
+            self._failed(problem)
+            return False
+        try:
+            await record(compacted)
+        except Busy:  # the window's owner is behind, or closing; the next event asks again
+            return False
         after = before - sum(sizes[number] for number in compacted.covers)
         self._done(compacted, by_model=model is not None, tokens=(before, after))
         if model is not None:

@@ -12,9 +12,8 @@ import anyio
 
 from live_memory.core.companion.prompt import entry_tokens
 from live_memory.core.errors import StoreUnavailable
-from live_memory.core.evidence.packet import AgentView, view
 from live_memory.core.hosts.notices import AnythingChanged, FileInterest, Interest
-from live_memory.core.memory.learning import Coverage, note
+from live_memory.core.memory.learning import AgentView, Coverage, note, view
 from live_memory.core.memory.window import (
     Entry,
     FileChanged,

@@ -134,10 +134,7 @@ class WorkspaceSummary:
 
 @dataclass(frozen=True, slots=True)
 class _Letter:
-    """An event on its way in, with the prompt that led to it, if one did.
-
-    `applied` is set once the window holds it.
-    """
+    """An event on its way in, and the prompt it came of; `applied` is set once it is there."""
 
     event: MemoryEvent
     sent: SentPrompt | None = None

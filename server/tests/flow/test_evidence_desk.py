@@ -7,7 +7,7 @@ import pytest
 
 from live_memory.adapters.index.sqlite import in_memory_index
 from live_memory.core.answer import Answer, Citation, CitationStatus, Grounding, Mode, Question
-from live_memory.core.evidence.packet import AgentView
+from live_memory.core.memory.learning import AgentView
 from live_memory.core.memory.window import QuestionAnswered
 from live_memory.core.reading.redaction import DEFAULT, Redacted, Redactor
 from live_memory.core.values import ContentHash, Instant, RelPath

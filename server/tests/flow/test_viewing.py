@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from live_memory.core.companion.prompt import entry_tokens
-from live_memory.core.evidence.packet import AgentView, view
+from live_memory.core.memory.learning import AgentView, view
 from live_memory.core.memory.window import (
     Entry,
     EntryNumber,

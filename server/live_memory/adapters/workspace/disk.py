@@ -511,9 +511,16 @@ class DiskWorkspaces:
         self._ignore = tuple(ignore)
         HiddenFiles(self._ignore)
         self._home = os.path.realpath(home)
-        self._root_mode, self._excludes = root_mode, excludes
-        self._runner, self._programs, self._redactor = runner, programs, redactor
-        self._opening = opening or Opening.best()
+        self._root_mode = root_mode
+        make = SandboxWithSubmodules if root_mode is RootMode.OUTERMOST else DiskSandbox
+        self._open: Callable[..., Sandbox] = partial(
+            make,
+            runner=runner,
+            programs=programs,
+            opening=opening or Opening.best(),
+            excludes=excludes,
+            redactor=redactor,
+        )
 
     async def resolve(self, cwd: str) -> WorkspaceIdentity:
         """The work tree around `cwd`, else the folder itself, by real path.
@@ -531,19 +538,7 @@ class DiskWorkspaces:
             InvalidRequest: the root is gone.
         """
         hiding = HiddenFiles(self._ignore, private=self._own_folders(workspace.root))
-        is_whole = self._root_mode is RootMode.OUTERMOST
-        make = SandboxWithSubmodules if is_whole else DiskSandbox
-        return await to_thread.run_sync(
-            lambda: make(
-                workspace.root,
-                runner=self._runner,
-                programs=self._programs,
-                opening=self._opening,
-                hiding=hiding,
-                excludes=self._excludes,
-                redactor=self._redactor,
-            )
-        )
+        return await to_thread.run_sync(partial(self._open, workspace.root, hiding=hiding))
 
     def _own_folders(self, root: str) -> Sequence[RelPath]:
         """Our data folder, where it lies in a workspace."""

@@ -23,12 +23,12 @@ from live_memory.core.evidence.question import terms_of
 from live_memory.core.evidence.units import LONGEST_WHOLE
 from live_memory.core.evidence.uses import CallStep, Use
 from live_memory.core.evidence.words import unique
-from live_memory.core.memory.window import Entry, FileObserved, QuestionAnswered
-from live_memory.core.values import ContentHash, Origin, RelPath
+from live_memory.core.memory.learning import AgentView
+from live_memory.core.memory.window import QuestionAnswered
+from live_memory.core.values import ContentHash, RelPath
 
 __all__ = [
     "WRAPPER",
-    "AgentView",
     "Composed",
     "Excerpt",
     "callers",
@@ -46,7 +46,6 @@ __all__ = [
     "room_of",
     "spans_around",
     "uses_lead",
-    "view",
     "way_lead",
 ]
 
@@ -376,23 +375,6 @@ _ALIKE = 0.5
 _MOST_ANSWERS = 3
 _LONGEST_SPAN = 120  # a longer one is "this file", not a place
 _AROUND = 2  # lines
-
-
-@dataclass(frozen=True, slots=True)
-class AgentView:
-    """Lines of a file's bytes that the host's agent looked at, the newest look last."""
-
-    sha: ContentHash
-    spans: tuple[tuple[int, int], ...]
-
-
-def view(viewed: dict[RelPath, AgentView], entry: Entry) -> None:
-    """Add what an entry tells of what the agent looked at and changed; other bytes take over."""
-    seen = entry.content
-    if isinstance(seen, FileObserved) and seen.origin in (Origin.READ, Origin.EDIT):
-        before = viewed.get(seen.path)
-        spans = before.spans if before is not None and before.sha == seen.sha else ()
-        viewed[seen.path] = AgentView(seen.sha, (*spans, (seen.start, seen.end)))
 
 
 def looked_at(file: RankedFileText, viewed: AgentView | None) -> tuple[Place, ...]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from live_memory.core.hosts.events import lines_shown
 from live_memory.core.hosts.notices import FileInterest
 from live_memory.core.memory.window import (
+    Entry,
     FileChanged,
     FileGone,
     FileObserved,
@@ -17,6 +18,7 @@ from live_memory.core.tokens import estimate
 from live_memory.core.values import ContentHash, Instant, Origin, RelPath
 
 __all__ = [
+    "AgentView",
     "Coverage",
     "InspectedFile",
     "Span",
@@ -26,6 +28,7 @@ __all__ = [
     "merged",
     "missing",
     "note",
+    "view",
 ]
 
 # Which lines of which bytes are in view already, so that nothing is shown twice.
@@ -65,6 +68,23 @@ def note(shown: dict[RelPath, Coverage], event: object) -> None:
             shown[path] = Coverage(None)
         case _:
             pass
+
+
+@dataclass(frozen=True, slots=True)
+class AgentView:
+    """Lines of a file's bytes that the host's agent looked at, the newest look last."""
+
+    sha: ContentHash
+    spans: tuple[Span, ...]
+
+
+def view(viewed: dict[RelPath, AgentView], entry: Entry) -> None:
+    """Add what an entry tells of what the agent looked at and changed; other bytes take over."""
+    seen = entry.content
+    if isinstance(seen, FileObserved) and seen.origin in (Origin.READ, Origin.EDIT):
+        before = viewed.get(seen.path)
+        spans = before.spans if before is not None and before.sha == seen.sha else ()
+        viewed[seen.path] = AgentView(seen.sha, (*spans, (seen.start, seen.end)))
 
 
 def merged(spans: Iterable[Span], *, gap: int = 0) -> tuple[Span, ...]:

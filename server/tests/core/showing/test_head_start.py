@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from live_memory.core.answer import Answer, Citation, CitationStatus, Grounding, Mode, Question
-from live_memory.core.evidence.packet import AgentView, looked_at, recalled, view
+from live_memory.core.evidence.packet import looked_at, recalled
 from live_memory.core.evidence.places import Place, RankedFileText
+from live_memory.core.memory.learning import AgentView, view
 from live_memory.core.memory.window import (
     Entry,
     EntryNumber,
