@@ -9,6 +9,7 @@ from typing import NewType, Self
 from live_memory.core.errors import InvalidRequest, OutsideWorkspace
 
 __all__ = [
+    "Author",
     "ContentHash",
     "Instant",
     "NoticedChanges",
@@ -136,6 +137,15 @@ class Origin(StrEnum):
     EDIT = "edit"
     TOOL = "tool"
     DISK = "disk"
+
+
+class Author(StrEnum):
+    """Who said something."""
+
+    AGENT = "agent"
+    SUBAGENT = "subagent"
+    COMPANION = "companion"
+    PERSON = "person"
 
 
 # What a watcher says: which names changed, and how much it watches.

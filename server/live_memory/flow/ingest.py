@@ -1,7 +1,8 @@
-"""Learns passively: one worker a workspace looks at what its host read and changed.
+"""Learns passively: one worker a workspace looks at what its host read and changed, another at
+what its agents concluded.
 
-Nothing waits for it, and a burst costs a bounded map. What it cannot hold is counted, and then
-everything in view is compared with the disk, so that nothing old is taken for current.
+Nothing waits for them, and a burst costs bounded maps. What they cannot hold is counted; where it
+was a file, everything in view is compared with the disk, so that nothing old is taken for current.
 """
 
 import math
@@ -9,13 +10,20 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Generic, Protocol, Self, TypeVar
 
 import anyio
 import anyio.to_thread
 
 from live_memory.core.errors import Busy, Exhausted, LiveMemoryError, OutsideWorkspace
 from live_memory.core.hosts.events import LineSlice, inside
-from live_memory.core.hosts.notices import AnythingChanged, FileInterest, Interest, Search
+from live_memory.core.hosts.notices import (
+    AnythingChanged,
+    Conclusion,
+    FileInterest,
+    Interest,
+    Search,
+)
 from live_memory.core.memory.learning import (
     Coverage,
     InspectedFile,
@@ -35,66 +43,82 @@ from live_memory.flow.indexing import Indexer
 from live_memory.flow.reader import Reader
 from live_memory.ports import Clock, Sandbox, SignalSink, WorkspaceIdentity
 
-__all__ = ["MOST_WAITING", "Ingestor", "Waiting"]
+__all__ = ["MOST_CONCLUSIONS", "MOST_WAITING", "Conclude", "Ingestor", "Waiting"]
 
 # What waits to be looked at: at most so many files, one entry each, the oldest dropped first.
+# Conclusions wait beside them, so that neither pushes the other out.
 
 
 # Paths that may wait, some 0.5 kB each; a burst beyond it is counted and checked as a whole. Four
 # of the largest requests may come before the first of them is learned.
 MOST_WAITING = 4_000
+# Conclusions that may wait: a megabyte of text, and more than any session says in a second.
+MOST_CONCLUSIONS = 64
 # A file that is being edited is looked at once it rests, and at the latest after the second time.
+# So is a conclusion, as a sub-agent's is told twice: when it ends, and as the result of a tool.
 _QUIET_S, _LONGEST_S = 1.0, 5.0
 
 
+class _Heard(Protocol):
+    """What may be heard again while it waits."""
+
+    @property
+    def key(self) -> object:
+        """What is heard with an equal one is the same."""
+        ...
+
+    def with_later(self, later: Self) -> Self:
+        """Both together."""
+        ...
+
+
+T = TypeVar("T", bound=_Heard)
 Item = FileInterest | Search
 
 
 @dataclass(frozen=True, slots=True)
-class _Item:
-    subject: Item
+class _Item(Generic[T]):
+    subject: T
     first_at: float
     last_at: float
 
     def is_due(self, now: float) -> bool:
-        edited = isinstance(self.subject, FileInterest) and self.subject.is_edited
-        return not edited or now >= self.last_at + _QUIET_S or now >= self.first_at + _LONGEST_S
+        rests = getattr(self.subject, "is_edited", isinstance(self.subject, Conclusion))
+        return not rests or now >= self.last_at + _QUIET_S or now >= self.first_at + _LONGEST_S
 
 
-class Waiting:
-    """A coalescing map in order of arrival."""
+class Waiting(Generic[T]):
+    """A coalescing map in order of arrival, of at most so many."""
 
-    def __init__(self) -> None:
-        self._items: dict[object, _Item] = {}
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._items: dict[object, _Item[T]] = {}
 
     def __len__(self) -> int:
         return len(self._items)
 
     @property
-    def all(self) -> Sequence[Item]:
+    def all(self) -> Sequence[T]:
         """Everything, in order."""
         return [item.subject for item in self._items.values()]
 
-    def put(self, subject: Item, *, now: float) -> int:
-        """Add to what is known of the same file; returns how many were dropped to make room."""
+    def put(self, subject: T, *, now: float) -> int:
+        """Add to what is known of the same; returns how many were dropped to make room."""
         old = self._items.get(subject.key)
-        if old is None:
-            self._items[subject.key] = _Item(subject, now, now)
-        elif isinstance(subject, FileInterest) and isinstance(old.subject, FileInterest):
-            both = old.subject.with_later(subject)
-            self._items[subject.key] = _Item(both, old.first_at, now)
+        both = old.subject.with_later(subject) if old else subject
+        self._items[subject.key] = _Item(both, old.first_at if old else now, now)
         dropped = 0
-        while len(self._items) > MOST_WAITING:
+        while len(self._items) > self._most:
             del self._items[next(iter(self._items))]
             dropped += 1
         return dropped
 
-    def take_due(self, *, now: float, most: int) -> Sequence[Item]:
+    def take_due(self, *, now: float, most: int) -> Sequence[T]:
         """The oldest that need not wait longer; they wait no more."""
         keys = [*islice((k for k, item in self._items.items() if item.is_due(now)), most)]
         return [self._items.pop(key).subject for key in keys]
 
-    def take_all(self) -> Sequence[Item]:
+    def take_all(self) -> Sequence[T]:
         """Everything, in order; it waits no more."""
         taken = self.all
         self._items.clear()
@@ -332,6 +356,15 @@ _TICK_S = 0.1
 # Where the system has nothing left to look with, it is tried again after this.
 _NEXT_TRY_S = 1.0
 _BURST, _MOST_TICKS, _MUCH = 20, 20, MOST_WAITING // 2
+# To check a conclusion opens a few files, which takes milliseconds.
+_TO_CONCLUDE_S = 10.0
+# Somebody wrote it, and it is heard again after a crash: no text may cost the whole workspace.
+_TEXT_CAN_RAISE = (LiveMemoryError, ArithmeticError, LookupError, RuntimeError, ValueError)
+
+Windows = Callable[[], Window]
+Record = Callable[[MemoryEvent], Awaitable[None]]
+# What makes an event of a conclusion; nothing where nothing of it holds.
+Conclude = Callable[[Conclusion, Window], Awaitable[MemoryEvent | None]]
 
 
 class Ingestor:
@@ -346,7 +379,9 @@ class Ingestor:
         freshness: Freshness,
         clock: Clock,
         signals: SignalSink,
+        conclude: Conclude | None = None,
     ) -> None:
+        """What `conclude` makes of a conclusion is recorded; without it they are passed over."""
         self._key = identity.key
         sandbox, redactor = reader.sandbox, reader.redactor
         self._reader, self._sandbox = reader, sandbox
@@ -356,13 +391,18 @@ class Ingestor:
         self._clock = clock
         self._signals = signals
         self._max_bytes = max(reader.max_bytes, _LEAST_LOOK_BYTES)
-        self._waiting = Waiting()
+        self._waiting = Waiting[Item](MOST_WAITING)
         self._in_hand: Sequence[Item] = ()
+        self._conclude = conclude
+        self._said = Waiting[Conclusion](MOST_CONCLUSIONS)
+        self._considered: Sequence[Conclusion] = ()
         self._something = anyio.Event()
         self._nothing_waits = anyio.Event()
         self._hurry = anyio.Event()
+        self._something_said = anyio.Event()
+        self._all_concluded = anyio.Event()
         self._offers = 0
-        self._is_doubtful = self._is_learning = False
+        self._is_doubtful = self._is_learning = self._is_asked = False
         self._finder = NamedFiles(
             identity.root, sandbox=sandbox, listed=lambda: indexer.signatures, redactor=redactor
         )
@@ -380,6 +420,9 @@ class Ingestor:
         for subject in subjects:
             if isinstance(subject, AnythingChanged):
                 self._is_doubtful = True
+            elif isinstance(subject, Conclusion):
+                self.dropped += self._said.put(subject, now=now)
+                self._something_said.set()
             else:
                 self._note_lost(self._waiting.put(subject, now=now))
         self._something.set()
@@ -388,17 +431,20 @@ class Ingestor:
     def unlearned(self) -> tuple[Interest, ...]:
         """Everything that was offered and is in no event yet."""
         doubt = (AnythingChanged(),) if self._is_doubtful else ()
-        return (*self._in_hand, *self._waiting.all, *doubt)
+        return (*self._in_hand, *self._waiting.all, *doubt, *self._considered, *self._said.all)
 
     def lost(self, count: int) -> None:
         """Events were lost before they came here."""
         self._note_lost(count)
         self._something.set()
 
-    async def run(
-        self, window: Callable[[], Window], record: Callable[[MemoryEvent], Awaitable[None]]
-    ) -> None:
+    async def run(self, window: Windows, record: Record) -> None:
         """Learn what is offered, until cancelled."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._run_conclusions, window, record)
+            await self._run_files(window, record)
+
+    async def _run_files(self, window: Windows, record: Record) -> None:
         while True:
             await self._something.wait()
             self._something = anyio.Event()
@@ -426,17 +472,55 @@ class Ingestor:
             self._nothing_waits.set()
             self._nothing_waits = anyio.Event()
 
+    async def _run_conclusions(self, window: Windows, record: Record) -> None:
+        """Beside the files, as what checks a conclusion may take long or fail."""
+        while True:
+            await self._something_said.wait()
+            self._something_said = anyio.Event()
+            while self._said:
+                await anyio.sleep(_TICK_S)
+                now = math.inf if self._is_asked else anyio.current_time()
+                self._considered = self._said.take_due(now=now, most=MOST_CONCLUSIONS)
+                while self._considered:
+                    with anyio.move_on_after(_TO_CONCLUDE_S) as in_time:
+                        await self._consider(self._considered[0], window, record)
+                    self.dropped += in_time.cancelled_caught
+                    self._considered = self._considered[1:]
+            self._is_asked = False
+            self._all_concluded.set()
+            self._all_concluded = anyio.Event()
+
+    async def _consider(self, said: Conclusion, window: Windows, record: Record) -> None:
+        while self._conclude is not None:
+            try:
+                event = await self._conclude(said, window())
+                if event is not None:
+                    await record(event)
+            except (Busy, Exhausted):
+                await anyio.sleep(_NEXT_TRY_S)
+                continue
+            except _TEXT_CAN_RAISE as problem:
+                self.dropped += 1
+                self._signals.emit(EventsSkipped(self._key, type(problem).__name__, 1))
+            return
+
     async def caught_up(self) -> None:
         """Wait until everything that was offered is learned, also files that still change."""
-        if not self._is_learning and not self._waiting and not self._is_doubtful:
-            return
-        done = self._nothing_waits
-        self._hurry.set()
-        self._something.set()
-        await done.wait()
+        if self._is_learning or self._waiting or self._is_doubtful:
+            done = self._nothing_waits
+            self._hurry.set()
+            self._something.set()
+            await done.wait()
+        if self._said or self._considered:
+            done = self._all_concluded
+            self._is_asked = True
+            await done.wait()
 
     async def rest(self, window: Window) -> Sequence[MemoryEvent]:
-        """What still waits, as events; for a workspace that closes."""
+        """What still waits, as events; for a workspace that closes.
+
+        Conclusions stay `unlearned`: they are considered when it is opened again.
+        """
         self.is_closed = True
         self._in_hand = (*self._in_hand, *self._waiting.take_all())
         try:
@@ -456,12 +540,7 @@ class Ingestor:
             if not is_burst or self._hurry.is_set():
                 return
 
-    async def _learn(
-        self,
-        subjects: Sequence[Item],
-        window: Callable[[], Window],
-        record: Callable[[MemoryEvent], Awaitable[None]],
-    ) -> None:
+    async def _learn(self, subjects: Sequence[Item], window: Windows, record: Record) -> None:
         if not subjects:
             if not self._waiting:
                 self._is_doubtful = False

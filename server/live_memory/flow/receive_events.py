@@ -9,7 +9,7 @@ import anyio
 
 from live_memory.core.errors import InvalidRequest, LiveMemoryError, StoreUnavailable
 from live_memory.core.hosts.events import inside
-from live_memory.core.hosts.notices import AnythingChanged, Interest, notices_of
+from live_memory.core.hosts.notices import AnythingChanged, Conclusion, Interest, notices_of
 from live_memory.flow.ingest import Ingestor
 from live_memory.ports import HostDialect, Spool, WorkspaceIdentity, Worktrees
 
@@ -142,7 +142,7 @@ class Reception:
         """Take out what lies in other work trees of the repository or in repositories within it,
         with each one's workspace.
         """
-        named = [one for one in subjects if not isinstance(one, AnythingChanged)]
+        named = [one for one in subjects if not isinstance(one, AnythingChanged | Conclusion)]
         if not named:
             return ()
         paths = [one.path for one in named]
@@ -150,8 +150,8 @@ class Reception:
         places: dict[str | None, list[Interest]] = {}
         for subject, root in zip(named, roots, strict=True):
             places.setdefault(root, []).append(subject)
-        doubts = [one for one in subjects if isinstance(one, AnythingChanged)]
-        subjects[:] = [*places.pop(None, []), *doubts]
+        others = [one for one in subjects if isinstance(one, AnythingChanged | Conclusion)]
+        subjects[:] = [*places.pop(None, []), *others]
         found: list[tuple[_Learner, list[Interest]]] = []
         for root, its in places.items():
             assert root is not None
@@ -189,6 +189,6 @@ class Reception:
 
 
 def _is_in(folders: Sequence[str], subject: Interest) -> bool:
-    if isinstance(subject, AnythingChanged):
+    if isinstance(subject, AnythingChanged | Conclusion):
         return False
     return any(subject.path == folder or inside(folder, subject.path) for folder in folders)

@@ -438,7 +438,7 @@ async def test_a_name_that_is_a_secret_is_in_no_journal_however_many_come_at_onc
 
 
 async def test_files_that_rest_are_looked_at_and_files_that_change_wait() -> None:
-    waiting = Waiting()
+    waiting = Waiting[FileInterest](MOST_WAITING)
     waiting.put(FileInterest("/a", is_edited=True), now=0.0)
     waiting.put(FileInterest("/b", views=((),)), now=0.0)
     assert [s.path for s in waiting.take_due(now=0.0, most=9) if isinstance(s, FileInterest)] == [

@@ -17,7 +17,13 @@ from live_memory.core.answer import (
 )
 from live_memory.core.hosts.commands import Grep
 from live_memory.core.hosts.events import LineSlice
-from live_memory.core.hosts.notices import AnythingChanged, FileInterest, Interest, Search
+from live_memory.core.hosts.notices import (
+    AnythingChanged,
+    Conclusion,
+    FileInterest,
+    Interest,
+    Search,
+)
 from live_memory.core.memory.ledger import Fact, FactId, FactKind, FactOrigin, Source
 from live_memory.core.memory.window import (
     Compacted,
@@ -33,7 +39,7 @@ from live_memory.core.memory.window import (
     Window,
     apply,
 )
-from live_memory.core.values import ContentHash, Instant, Origin, RelPath
+from live_memory.core.values import Author, ContentHash, Instant, Origin, RelPath
 
 # Few names and few hashes, so that events meet.
 paths = st.sampled_from(["a.py", "src/b.py", "src/deep/c.ts", "d.md"]).map(RelPath)
@@ -161,6 +167,7 @@ subjects: st.SearchStrategy[Interest] = st.one_of(
         is_glob=st.booleans(),
     ),
     st.just(AnythingChanged()),
+    st.builds(Conclusion, texts, st.sampled_from(Author), texts, texts),
 )
 
 

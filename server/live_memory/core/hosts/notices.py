@@ -1,4 +1,4 @@
-"""What is to be looked at of each file, gathered from any number of host events.
+"""What is to be looked at of each file, and what agents concluded, gathered from host events.
 
 Many events of one file become one notice, and reading the file once answers all of them: the last
 bytes win, and the lines the agent saw add up.
@@ -33,8 +33,17 @@ from live_memory.core.hosts.events import (
     SessionEnded,
     joined,
 )
+from live_memory.core.values import Author
 
-__all__ = ["AnythingChanged", "FileInterest", "Interest", "Search", "notices_of", "read_command"]
+__all__ = [
+    "AnythingChanged",
+    "Conclusion",
+    "FileInterest",
+    "Interest",
+    "Search",
+    "notices_of",
+    "read_command",
+]
 
 # Which files a shell command showed, which lines of them, and whether it may have changed any.
 #
@@ -91,6 +100,10 @@ class Search:
     @property
     def key(self) -> object:
         """The same search twice finds the same."""
+        return self
+
+    def with_later(self, _later: "Search") -> "Search":
+        """Both together."""
         return self
 
 
@@ -276,7 +289,30 @@ class AnythingChanged:
     """Whatever is in view may have other bytes now."""
 
 
-Interest = FileInterest | Search | AnythingChanged
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """What an agent said at the end of its work, where it cites a place.
+
+    `text` and `task`, what it was asked to do, hold no recognised secret; at most 16,000 and 300
+    characters. A host that names no session, or no task, gives "".
+    """
+
+    text: str
+    author: Author
+    session: str
+    task: str
+
+    @property
+    def key(self) -> object:
+        """The same text of the same session twice is one."""
+        return (self.session, self.text)
+
+    def with_later(self, later: "Conclusion") -> "Conclusion":
+        """Both together: a host may tell it once with its task and once without."""
+        return self if self.task else later
+
+
+Interest = FileInterest | Search | AnythingChanged | Conclusion
 
 
 def notices_of(event: HostEvent) -> Iterator[Interest]:

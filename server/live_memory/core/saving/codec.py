@@ -14,7 +14,7 @@ from typing import Any, NewType, TypeVar, get_args, get_origin, get_type_hints
 from live_memory.core.answer import Question
 from live_memory.core.errors import LiveMemoryError, SnapshotUnreadable
 from live_memory.core.hosts.events import LineSlice
-from live_memory.core.hosts.notices import AnythingChanged, FileInterest, Search
+from live_memory.core.hosts.notices import AnythingChanged, Conclusion, FileInterest, Search
 from live_memory.core.memory.window import (
     Compacted,
     Entry,
@@ -47,6 +47,7 @@ _KINDS: Mapping[type, str] = {
     FileInterest: "file",
     Search: "search",
     AnythingChanged: "anything",
+    Conclusion: "conclusion",
 }
 # Fields that have a shorter name in files.
 _KEYS = {

@@ -13,7 +13,13 @@ from functools import lru_cache
 from typing import assert_never
 
 from live_memory.core.errors import SnapshotUnreadable
-from live_memory.core.hosts.notices import AnythingChanged, FileInterest, Interest, Search
+from live_memory.core.hosts.notices import (
+    AnythingChanged,
+    Conclusion,
+    FileInterest,
+    Interest,
+    Search,
+)
 from live_memory.core.memory.window import MemoryEvent, apply
 from live_memory.core.reading.redaction import Redactor
 from live_memory.core.saving.codec import Form, form_of, get, read, written
@@ -85,7 +91,7 @@ def holds_secret(subject: Interest, redactor: Redactor) -> bool:
             words = [subject.path]
         case Search():
             words = [subject.path, subject.grep.regex, subject.grep.glob or ""]
-        case AnythingChanged():
+        case AnythingChanged() | Conclusion():  # secrets in a conclusion were replaced
             words = []
         case _:
             assert_never(subject)

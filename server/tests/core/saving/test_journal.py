@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 from live_memory.core.errors import SnapshotTooNew, SnapshotUnreadable
 from live_memory.core.hosts.commands import Grep
 from live_memory.core.hosts.events import LineSlice
-from live_memory.core.hosts.notices import AnythingChanged, FileInterest, Search
+from live_memory.core.hosts.notices import (
+    AnythingChanged,
+    Conclusion,
+    FileInterest,
+    Interest,
+    Search,
+)
 from live_memory.core.memory.window import MemoryEvent, NoteWritten, Window, apply
 from live_memory.core.reading.redaction import Redactor
 from live_memory.core.saving.journal import (
@@ -27,7 +33,7 @@ from live_memory.core.saving.journal import (
     replayed,
 )
 from live_memory.core.saving.snapshot import Memory
-from live_memory.core.values import Instant
+from live_memory.core.values import Author, Instant
 from tests.support import strategies as given_a
 
 
@@ -54,7 +60,7 @@ def test_replay_over_any_earlier_or_later_snapshot_gives_the_same_memory(
 
 @given(st.lists(given_a.subjects, max_size=6).map(tuple))
 def test_what_was_heard_comes_back(
-    subjects: tuple[FileInterest | Search | AnythingChanged, ...],
+    subjects: tuple[Interest, ...],
 ) -> None:
     data = line_of(HostNotice(subjects))
     assert replayed(Memory(), records_in(data)).heard == subjects
@@ -158,9 +164,10 @@ def test_a_record_is_one_line_of_json() -> None:
         (Search("/w", Grep("ghp_0123456789abcdefghijklmnopqrstuvwxyz")), True),
         (Search("/w", Grep("x", glob="ghp_0123456789abcdefghijklmnopqrstuvwxyz*")), True),
         (AnythingChanged(), False),
+        (Conclusion("`a.py:1` says so", Author.AGENT, "s", "why?"), False),
     ],
 )
 def test_a_name_or_an_expression_that_is_a_secret_is_not_written_down(
-    subject: FileInterest | Search | AnythingChanged, expected: bool
+    subject: Interest, expected: bool
 ) -> None:
     assert holds_secret(subject, Redactor()) is expected
