@@ -1,12 +1,15 @@
 """Tells the Live Memory server what the agent read, changed and ran; run by the host each time.
 
-Names, ranges and commands only: what a file or a program said never leaves this process. The server
-proves that it is ours before it hears anything. Whatever goes wrong, this ends soon, says nothing
-and exits 0; an event that could not be sent is written down for the server to find.
+Names, ranges and commands only: what a file or a program said never leaves this process. What the
+agent said at the end of its work is sent where it cites a place, and how its task begins, unless
+`remember_conclusions` is off. The server proves that it is ours before it hears anything. Whatever
+goes wrong, this ends soon, says nothing and exits 0; an event that could not be sent is written
+down for the server to find.
 """
 
 import json
 import os
+import re
 import stat
 import sys
 import time
@@ -17,11 +20,15 @@ BUDGET_S = 0.2
 UNTIL = time.monotonic() + BUDGET_S
 OTHERS = 0 if sys.platform == "win32" else 0o077
 LARGEST_PAYLOAD, LONGEST_COMMAND, LARGEST_REPLY = 8 * 1024 * 1024, 16_000, 64 * 1024
+# Bytes of a conclusion, characters of a task.
+LONGEST_TEXT, LONGEST_TASK = 16_000, 300
+HELPER_TOOLS, SPEAKING = ("Agent", "Task"), ("Stop", "SubagentStop", "UserPromptSubmit")
+OFF = frozenset("0 off f false n no".split())
 NOISY = frozenset([".git", "node_modules", ".venv", "__pycache__"])
 KEPT = {
     **dict.fromkeys(
-        "hook_event_name session_id agent_id cwd transcript_path tool_name file_path event source "
-        "reason is_interrupt".split()
+        "hook_event_name session_id agent_id agent_type cwd transcript_path tool_name file_path "
+        "event source reason is_interrupt".split()
     ),
     "tool_input": dict.fromkeys(("file_path", "notebook_path", "offset", "limit", "command")),
     "tool_response": {
@@ -46,9 +53,51 @@ def kept(value, wanted):
     return value if isinstance(value, (int, float)) else None
 
 
+def words_in(payload):
+    """What an agent was asked or concluded, as fields of the event; nothing if that is nothing."""
+    name, given = payload.get("hook_event_name"), payload.get("tool_input")
+    if name == "UserPromptSubmit":
+        # The host announces by a prompt of its own that a helper ended.
+        prompt = beginning(payload.get("prompt"), LONGEST_TASK)
+        return {"prompt": prompt} if prompt and not prompt.startswith("<task-notification>") else {}
+    if name in SPEAKING:
+        # What the host does for itself ends like a helper, and has no type.
+        is_own = name == "SubagentStop" and not payload.get("agent_type")
+        text = "" if is_own else conclusion(payload.get("last_assistant_message"))
+        return {"last_assistant_message": text} if text else {}
+    made = kept(payload.get("tool_response"), {"agentId": None, "content": [{"text": None}]}) or {}
+    texts = [part["text"] for part in made.get("content", []) if part]
+    text = conclusion("\n".join(one for one in texts if isinstance(one, str)))
+    made["content"] = [{"type": "text", "text": text}]
+    task = beginning(given.get("prompt"), LONGEST_TASK) if isinstance(given, dict) else ""
+    return {"tool_input": {"prompt": task}, "tool_response": made}
+
+
+def conclusion(value):
+    """The beginning of a text that cites a place there; of any other text nothing."""
+    text = beginning(value, LONGEST_TEXT)
+    # `a.py:12`, `a.py#L12`, `line 12`, `a.py (12-14)`: the server looks closer.
+    is_cited = re.search(r"\w`?[:#]L?\d|[Ll]ines? L?\d|\.\w{1,9}`? \(L?\d", text)
+    return text if is_cited else ""
+
+
+def beginning(value, most):
+    """At most so many characters of a text, and bytes of a conclusion, to the end of a word."""
+    text = value if isinstance(value, str) else ""
+    cut = text[:most].encode("utf-8", "replace")[:LONGEST_TEXT].decode("utf-8", "ignore")
+    return cut if len(cut) == len(text) else (cut.rsplit(None, 1) or [""])[0]
+
+
+def remembers():
+    """Whether conclusions are wanted, as far as this can know: the server asks its own settings."""
+    name = "remember_conclusions"
+    said = os.environ.get("LIVE_MEMORY_" + name.upper()) or configured(name)
+    return str(said).lower() not in OFF
+
+
 def data_folder():
     """Where the server keeps its token, as the server finds it."""
-    named = os.environ.get("LIVE_MEMORY_DATA_DIR") or configured()
+    named = os.environ.get("LIVE_MEMORY_DATA_DIR") or configured("data_dir")
     if named:
         return os.path.expanduser(named)
     if sys.platform == "win32":
@@ -58,8 +107,8 @@ def data_folder():
     return os.path.join(xdg("XDG_DATA_HOME", fallback), "live-memory")
 
 
-def configured():
-    """The data folder that the user's configuration names; this runs without a TOML reader."""
+def configured(name):
+    """What the user's configuration sets by this name; this runs without a TOML reader."""
     fallback = "~/Library/Application Support" if sys.platform == "darwin" else "~/.config"
     file = os.path.join(xdg("XDG_CONFIG_HOME", fallback), "live-memory", "config.toml")
     try:
@@ -69,24 +118,23 @@ def configured():
                 return None  # the server does not obey it either
             if OTHERS and state.st_mode & 0o022:
                 return None
-            return data_dir_in(lines.read())
+            return set_in(lines.read(), name)
     except (OSError, ValueError):
         pass
     return None
 
 
-def data_dir_in(text):
+def set_in(text, name):
     """What a TOML file sets at its top level; a text over several lines is not looked for."""
-    import re
-
     top = re.split(r"""(?m)^[ \t]*\[[\w.'" \[-]+\]+[ \t]*(?:#.*)?$""", text, maxsplit=1)[0]
-    key = r"""(?m)^[ \t]*(?:data_dir|"data_dir"|'data_dir')[ \t]*=[ \t]*"""
-    found = re.search(key + r"""(?:'([^'\n]*)'|"((?:[^"\\\n]|\\.)*)")[ \t]*(?:#.*)?$""", top)
+    key = r"""(?m)^[ \t]*(["']?)%s\1[ \t]*=[ \t]*""" % name
+    value = r"""(?:'([^'\n]*)'|"((?:[^"\\\n]|\\.)*)"|(true|false))[ \t]*(?:#.*)?$"""
+    found = re.search(key + value, top)
     if not found:
         return None
-    if found[1] is not None:
-        return found[1]
-    long = re.sub(r"(\\\\)|\\U([0-9A-Fa-f]{8})", lambda u: u[1] or chr(int(u[2], 16)), found[2])
+    if found[3] is None:
+        return found[2] or found[4]
+    long = re.sub(r"(\\\\)|\\U([0-9A-Fa-f]{8})", lambda u: u[1] or chr(int(u[2], 16)), found[3])
     return json.loads('"%s"' % long.replace("\t", "\\t"))
 
 
@@ -198,6 +246,16 @@ def prove(connection, token, shown, port):
     return derived("key|%s|%s|%d" % (said.get("start"), connection.getpeername()[0], port))
 
 
+def event_of(payload):
+    """What of a payload is sent, if anything."""
+    event = kept(payload, KEPT)
+    speaks = event.get("hook_event_name") in SPEAKING
+    if speaks or event.get("tool_name") in HELPER_TOOLS:
+        words = words_in(payload) if remembers() else {}
+        return {**event, **words} if words else None
+    return event
+
+
 def is_noise(event, folder):
     """Our own data, and changes in folders that programs fill."""
     path = event.get("file_path") or event.get("tool_input", {}).get("file_path") or ""
@@ -229,8 +287,8 @@ def payload():
 def main():
     """Send one event, or write it down."""
     project = os.environ.get("CLAUDE_PROJECT_DIR") or os.getcwd()
-    event, folder = kept(payload(), KEPT), data_folder()
-    if is_noise(event, folder):
+    event, folder = event_of(payload()), data_folder()
+    if event is None or is_noise(event, folder):
         return
     try:
         status = deliver(folder, project, event)

@@ -1,4 +1,5 @@
-"""Prints, when a session starts, which folders the host should watch for changes.
+"""Prints, when a session starts, which folders the host should watch for changes; and, in the first
+session of all, that conclusions are kept.
 
 Few, and none with folders in it that programs fill: each changed file there would start a process.
 What is not watched is still never shown as it was: the server compares before it answers.
@@ -6,6 +7,7 @@ What is not watched is still never shown as it was: the server compares before i
 
 import json
 import os
+import sys
 import time
 
 # A session waits for this.
@@ -16,6 +18,10 @@ BUILT = frozenset(
     "out target obj bin coverage htmlcov tmp temp logs log cache DerivedData Pods".split()
 )
 MOST_WATCHED, MOST_LOOKED_AT, DEEPEST = 24, 2_000, 4
+KEPT = (
+    "Live Memory keeps, on this machine, what your agent concludes about the code where it cites "
+    "lines. To switch that off: live-memory config set remember_conclusions=off"
+)
 
 
 def watched(project):
@@ -71,10 +77,28 @@ def ignored_names(project):
     return frozenset(name for name in names if name and "/" not in name and "*" not in name)
 
 
+def is_new():
+    """Whether conclusions are kept and nobody was told yet; from now on they are."""
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    import hook
+
+    folder = hook.data_folder()
+    told = os.path.join(folder, "told")
+    if not hook.remembers() or os.path.lexists(told):
+        return False
+    os.makedirs(folder, 0o700, exist_ok=True)
+    os.close(os.open(told, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    return True
+
+
 if __name__ == "__main__":
     try:
         paths = watched(os.environ.get("CLAUDE_PROJECT_DIR") or os.getcwd())
-        said = {"hookEventName": "SessionStart", "watchPaths": paths}
-        print(json.dumps({"hookSpecificOutput": said}))
+        said = {"hookSpecificOutput": {"hookEventName": "SessionStart", "watchPaths": paths}}
+        try:
+            said.update({"systemMessage": KEPT} if is_new() else {})
+        except OSError:
+            pass
+        print(json.dumps(said))
     except Exception:  # noqa: BLE001  a session starts all the same
         pass

@@ -37,6 +37,14 @@ SHAPES = re.compile(
 def write_down(folder, project, event, *, until):
     """Keep an event for later in a bounded file of ours, without anything that may be a secret."""
     tool = event.get("tool_input", {})
+    # What a person or an agent asked for may hold anything.
+    if event.pop("prompt", None):
+        return
+    tool.pop("prompt", None)
+    if "last_assistant_message" in event:
+        event["last_assistant_message"] = _harmless(event["last_assistant_message"])
+    for part in event.get("tool_response", {}).get("content", []):
+        part["text"] = _harmless(part["text"])
     if tool.get("command") and not _only_shows(tool["command"]):
         tool["command"] = "unknown"
     names = [tool.get("file_path"), tool.get("notebook_path"), event.get("file_path")]
@@ -44,6 +52,21 @@ def write_down(folder, project, event, *, until):
     if any(name and _may_be_secret(name) for name in names):
         line = {"project": project, "dropped": 1}
     _append(folder, json.dumps(line), until)
+
+
+def _harmless(text):
+    """The lines of a text in which nothing may be a secret, nor is spoken of one."""
+    # A key goes on over lines of its own.
+    lines = [] if "-----BEGIN" in text else text.split("\n")
+    return "\n".join(one for one in lines if not _speaks_of_secrets(one) and not _may_be_secret(one))
+
+
+def _speaks_of_secrets(line):
+    return re.search(
+        r"(?i:bearer|passw|passphrase|\bpass\b|pwd|secret|token|[a-z]_?key\b|credential|\bauth)"
+        r"|//\S{0,99}@|\s-\w",
+        line,
+    )
 
 
 def _only_shows(command):

@@ -70,6 +70,11 @@ class Settings(BaseModel):
         default=True,
         description="Whether memory fills from what the agent reads and edits; `no`: only counted.",
     )
+    remember_conclusions: bool = Field(
+        default=True,
+        description="Whether memory keeps what the agent concluded at the end of its work, where "
+        "it cites places; `no`: the hooks send no word of it.",
+    )
     ignore: tuple[str, ...] = Field(
         default=(),
         description="Files and folders that are never read, listed or learned, as globs: "

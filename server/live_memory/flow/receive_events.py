@@ -1,16 +1,34 @@
 """The one way in for what hosts say: each payload is understood and handed to its workspace."""
 
+import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from typing import Protocol
 
 import anyio
+import anyio.to_thread
 
 from live_memory.core.errors import InvalidRequest, LiveMemoryError, StoreUnavailable
-from live_memory.core.hosts.events import inside
-from live_memory.core.hosts.notices import AnythingChanged, Conclusion, Interest, notices_of
-from live_memory.flow.ingest import Ingestor
+from live_memory.core.hosts.events import (
+    AgentConcluded,
+    HostEvent,
+    TaskGiven,
+    inside,
+    shortened,
+)
+from live_memory.core.hosts.notices import (
+    LONGEST_CONCLUSION,
+    LONGEST_TASK,
+    AnythingChanged,
+    Conclusion,
+    Interest,
+    notices_of,
+)
+from live_memory.core.reading.observation import visible
+from live_memory.core.reading.redaction import Redactor
+from live_memory.flow.ingest import MOST_CONCLUSIONS, Ingestor
+from live_memory.flow.reader import Reader
 from live_memory.ports import HostDialect, Spool, WorkspaceIdentity, Worktrees
 
 __all__ = ["Reception"]
@@ -21,6 +39,8 @@ Payload = Mapping[str, object]
 _SPOOL_PAUSE_S = 1.0
 # A burst names one folder over and over: where it leads is found out once in this time.
 _RECENT_S, _MOST_RECENT = 1.0, 64
+# Characters of a name of an agent, and agents whose task is known.
+_LONGEST_NAME, _MOST_TASKS = 100, 256
 
 
 class _Learner(Protocol):
@@ -34,6 +54,11 @@ class _Learner(Protocol):
     @property
     def ingestor(self) -> Ingestor:
         """Where its events go."""
+        ...
+
+    @property
+    def reader(self) -> Reader:
+        """What reads its files."""
         ...
 
     @property
@@ -76,6 +101,8 @@ class Reception:
         self._is_behind = False
         self._caught_up = anyio.Event()
         self._recent: dict[str, tuple[float, _Learner]] = {}
+        # What each agent was asked last, by its session and its own name.
+        self._tasks: dict[tuple[str, str], str] = {}
 
     async def run(self) -> None:
         """Empty the spool at the start and whenever a hook reaches us, until cancelled."""
@@ -102,6 +129,7 @@ class Reception:
 
     async def _take(self, payloads: Sequence[Payload], *, project: str | None) -> None:
         subjects: dict[str, list[Interest]] = {}
+        said: dict[str, list[Conclusion]] = {}
         events, not_understood = Counter[str](), Counter[str]()
         for payload in payloads:
             report = self._dialect.parse(payload)
@@ -113,6 +141,7 @@ class Reception:
             not_understood[cwd] += not report.is_understood
             private = (*self._private, *([report.records] if report.records else ()))
             for event in report.events:
+                said.setdefault(cwd, []).extend(self._said(event))
                 found += (one for one in notices_of(event) if not _is_in(private, one))
         unkept: StoreUnavailable | None = None
         with ExitStack() as held:
@@ -120,6 +149,10 @@ class Reception:
             homes = {cwd: await self._workspace(cwd, held) for cwd in subjects}
             for cwd, count in not_understood.items():
                 homes[cwd].ingestor.not_understood += count
+            for cwd, conclusions in said.items():
+                homes[cwd].ingestor.dropped += len(conclusions[:-MOST_CONCLUSIONS])
+                last = conclusions[-MOST_CONCLUSIONS:]
+                subjects[cwd] += [await _cleaned(one, cwd, homes[cwd]) for one in last]
             elsewhere = [
                 pair
                 for cwd in subjects
@@ -135,6 +168,17 @@ class Reception:
         self._look.set()
         if unkept is not None:
             raise unkept
+
+    def _said(self, event: HostEvent) -> Iterator[Conclusion]:
+        """What an agent concluded, with its task, as the host tells it."""
+        if isinstance(event, TaskGiven) and event.session:
+            self._tasks.pop((event.session, event.agent), None)
+            self._tasks[event.session, event.agent] = shortened(event.text, LONGEST_TASK)
+            if len(self._tasks) > _MOST_TASKS:
+                del self._tasks[next(iter(self._tasks))]
+        elif isinstance(event, AgentConcluded):
+            task = self._tasks.get((event.session, event.agent), "")
+            yield Conclusion(event.text, event.author, event.session, task)
 
     async def _taken_out(
         self, subjects: list[Interest], home: _Learner, held: ExitStack
@@ -192,3 +236,32 @@ def _is_in(folders: Sequence[str], subject: Interest) -> bool:
     if isinstance(subject, AnythingChanged | Conclusion):
         return False
     return any(subject.path == folder or inside(folder, subject.path) for folder in folders)
+
+
+async def _cleaned(said: Conclusion, cwd: str, home: _Learner) -> Conclusion:
+    """Without secrets and controls, bounded, and with names of files as they are below the root."""
+    root, redactor = home.identity.root.rstrip("/"), home.reader.redactor
+    # The host may spell the root by a link, or name a folder below it.
+    (inner,) = await home.reader.sandbox.locate([f"{cwd}/-"])
+    folders = {cwd.rstrip("/"): inner.text[:-1]} if inner else {}
+
+    def clean() -> Conclusion:
+        text = shortened(said.text, LONGEST_CONCLUSION)
+        for folder, below in {**folders, root: ""}.items():
+            if folder:
+                text = re.sub(
+                    rf"(?<![\w./~-]){re.escape(folder)}/", below.replace("\\", r"\\"), text
+                )
+        return Conclusion(
+            _plain(text, LONGEST_CONCLUSION, redactor),
+            said.author,
+            said.session[:_LONGEST_NAME],
+            _plain(said.task, LONGEST_TASK, redactor),
+        )
+
+    return await anyio.to_thread.run_sync(clean)
+
+
+def _plain(text: str, most: int, redactor: Redactor) -> str:
+    whole = visible(text.encode("utf-8", "replace").decode())
+    return shortened(redactor.redact(whole).text.text, most)

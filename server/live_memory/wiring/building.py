@@ -27,6 +27,7 @@ from live_memory.adapters.workspace.git_state import GitWorktrees
 from live_memory.adapters.workspace.ripgrep import Runner, find_programs
 from live_memory.core.companion.chat import Caps
 from live_memory.core.errors import StoreUnavailable
+from live_memory.core.hosts.events import AgentConcluded, TaskGiven
 from live_memory.core.reading.redaction import Redactor
 from live_memory.core.values import Instant
 from live_memory.flow.indexing import Turns
@@ -36,7 +37,7 @@ from live_memory.flow.open_workspaces import Hub
 from live_memory.flow.reader import Reader
 from live_memory.flow.receive_events import Reception
 from live_memory.flow.workspace import Surroundings, Workspace
-from live_memory.ports import SignalSink, SnapshotStore, WorkspaceIdentity, Workspaces
+from live_memory.ports import HostDialect, SignalSink, SnapshotStore, WorkspaceIdentity, Workspaces
 from live_memory.settings import Configuration, Settings
 from live_memory.web.application import Application
 from live_memory.web.guard import Drain
@@ -176,7 +177,7 @@ def build(
         return companion.model.abilities.model if companion else None
 
     reception = Reception(
-        ClaudeCode() if settings.passive else IgnoreEvents(ClaudeCode()),
+        _dialect(settings),
         opened=hub.opened,
         spool=DiskSpool(settings.data_dir),
         worktrees=GitWorktrees(),
@@ -226,6 +227,14 @@ def _hub(
         warm=WarmKeeping(settings.keep_warm_max_idle_s) if settings.keep_warm else None,
         most_in_use=room_for_workspaces(),
     )
+
+
+def _dialect(settings: Settings) -> HostDialect:
+    if not settings.passive:
+        return IgnoreEvents(ClaudeCode())
+    if not settings.remember_conclusions:
+        return IgnoreEvents(ClaudeCode(), TaskGiven, AgentConcluded)
+    return ClaudeCode()
 
 
 def _root_mode(settings: Settings) -> RootMode:

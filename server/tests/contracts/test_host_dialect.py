@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from live_memory.adapters.hooks.claude_code import ClaudeCode
 from live_memory.core.hosts.events import (
+    AgentConcluded,
     CommandRan,
     Ending,
     FileEdited,
@@ -20,14 +21,21 @@ from live_memory.core.hosts.events import (
     LineSlice,
     SessionBegan,
     SessionEnded,
+    TaskGiven,
 )
 from live_memory.core.hosts.notices import notices_of
+from live_memory.core.values import Author
 from live_memory.ports import HostDialect
 
 _PAYLOADS = Path(__file__).parents[1] / "hosts/payloads"
 _APP = "/home/dev/app"
 _SESSION = "00000000-0000-4000-8000-000000000001"
 # What each recorded payload says, by host.
+_HELPER = "a3c022cc750c1b596"
+_HELPER_ASKED = TaskGiven(_SESSION, _HELPER, "Find where RETRY_LIMIT is set.")
+_HELPER_SAID = AgentConcluded(
+    _SESSION, _HELPER, "RETRY_LIMIT is set in settings.py:4.", Author.SUBAGENT
+)
 SAYS: Mapping[str, Mapping[str, tuple[HostEvent, ...]]] = {
     "claude-code": {
         "PostToolUse-Read": (FileViewed(f"{_APP}/a.py", (LineSlice(0, 31),)),),
@@ -49,7 +57,18 @@ SAYS: Mapping[str, Mapping[str, tuple[HostEvent, ...]]] = {
         "PostToolUse-mcp": (),
         "PostToolUse-Grep": (),
         "PostToolBatch": (),
-        "UserPromptSubmit": (),
+        "UserPromptSubmit": (TaskGiven(_SESSION, "", "Where is RETRY_LIMIT set?"),),
+        # The client says so itself, and its result came with SubagentStop.
+        "UserPromptSubmit-helper-ended": (),
+        "Stop": (
+            AgentConcluded(
+                _SESSION, "", "RETRY_LIMIT = 7 stands at settings.py:4, used in client.py:4."
+            ),
+        ),
+        "SubagentStop": (_HELPER_SAID,),
+        "SubagentStop-internal": (),
+        "PostToolUse-Agent": (_HELPER_ASKED, _HELPER_SAID),
+        "PostToolUse-Agent-background": (_HELPER_ASKED,),
     }
 }
 DIALECTS: Mapping[str, HostDialect] = {"claude-code": ClaudeCode()}

@@ -1,18 +1,23 @@
 """What agents conclude is heard, waits beside the files, and is handed on once."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import anyio
 import pytest
 
+from live_memory.adapters.hooks.claude_code import ClaudeCode
+from live_memory.adapters.hooks.spool import IgnoreEvents
 from live_memory.core.errors import InvalidRequest
+from live_memory.core.hosts.events import AgentConcluded, TaskGiven
 from live_memory.core.hosts.notices import Conclusion, FileInterest
 from live_memory.core.memory.window import FileObserved, MemoryEvent, NoteWritten, Window
 from live_memory.core.values import Author, Instant
 from live_memory.flow.ingest import MOST_CONCLUSIONS, Ingestor
 from live_memory.flow.workspace import Workspace
+from live_memory.ports import HostDialect
+from tests.flow.test_ingest import listening, payload
 from tests.support.memory import app_house
 
 CONFIG = FileInterest("/app/app/config.py", views=((),))
@@ -134,3 +139,144 @@ async def test_a_conclusion_that_was_not_considered_is_kept_when_the_workspace_c
         await anyio.sleep(1.2 if text == "hangs" else 0.2)
         assert await at.ingestor.rest(at.memory.views) == ()
         assert at.ingestor.unlearned == (said(text),)
+
+
+# From payloads to conclusions.
+
+
+_SAID = "The limit is 3 (app/config.py:1)."
+
+
+def stop(text: str = _SAID, *, session: str = "s") -> dict[str, object]:
+    return payload("Stop", last_assistant_message=text, session_id=session)
+
+
+def prompt(text: str, *, session: str = "s") -> dict[str, object]:
+    return payload("UserPromptSubmit", prompt=text, session_id=session)
+
+
+def helper_ended(agent: str, text: str = _SAID) -> dict[str, object]:
+    return payload("SubagentStop", last_assistant_message=text, agent_id=agent, agent_type="x")
+
+
+def helper_result(agent: str, task: str, *texts: str) -> dict[str, object]:
+    made = {"agentId": agent, "content": [{"type": "text", "text": text} for text in texts]}
+    given = {"prompt": task}
+    return payload("PostToolUse", tool_name="Agent", tool_input=given, tool_response=made)
+
+
+async def heard(
+    *payloads: dict[str, object], project: str = "/app", dialect: HostDialect | None = None
+) -> Sequence[Conclusion]:
+    """What waits for a check after these were told, one request each."""
+    async with listening(dialect=dialect) as at:
+        for one in payloads:
+            await at.reception.take([one], project=project)
+        waiting = (await at.memory()).ingestor.unlearned
+        return [one for one in waiting if isinstance(one, Conclusion)]
+
+
+async def test_a_conclusion_comes_with_the_prompt_of_its_own_session() -> None:
+    found = await heard(
+        prompt("What is the limit?", session="s"),
+        prompt("And what is the colour?", session="t"),
+        stop(),
+        prompt("<task-notification>\n<result>It is 3</result>"),
+        stop("The limit is also in app/config.py:2.\nAnd in `app/config.py`:3."),
+        stop(session="u"),
+    )
+    assert [(one.session, one.author, one.task) for one in found] == [
+        ("s", Author.AGENT, "What is the limit?"),
+        ("s", Author.AGENT, "What is the limit?"),
+        ("u", Author.AGENT, ""),
+    ]
+
+
+async def test_a_helper_that_waits_for_its_end_is_heard_once_and_with_its_task() -> None:
+    ended, result = helper_ended("h"), helper_result("h", "Find the limit.", _SAID)
+    expected = [Conclusion(_SAID, Author.SUBAGENT, "s", "Find the limit.")]
+    assert await heard(prompt("Why?"), ended, result) == expected
+    assert await heard(prompt("Why?"), result, ended) == expected
+
+
+async def test_helpers_in_the_background_are_heard_with_the_task_of_each() -> None:
+    found = await heard(
+        helper_result("h", "Find the limit."),
+        helper_result("i", "Find the colour."),
+        helper_ended("i", "The colour is red (app/config.py:2)."),
+        helper_ended("h"),
+    )
+    assert [one.task for one in found] == ["Find the colour.", "Find the limit."]
+
+
+async def test_what_the_client_does_for_itself_is_no_conclusion() -> None:
+    assert await heard(payload("SubagentStop", last_assistant_message=_SAID, agent_type="")) == []
+    assert await heard(payload("SubagentStop", last_assistant_message=_SAID)) == []
+
+
+@pytest.mark.promise("no-secrets")
+async def test_secrets_and_controls_are_taken_out_before_anything_is_kept() -> None:
+    secret = "sk-ant-api03-" + "CANARY0123456789" * 5
+    text = f"app/config.py:1 says api_key = '{secret}'.\x1b[31m\u202e\0 \ud800"
+    async with listening() as at:
+        ask = prompt(f"Is {secret} or password=Tr0ub4dor&3 there? " + "x " * 150 + secret)
+        await at.reception.take([ask, stop(text)], project="/app")
+        memory = await at.memory()
+        (one,) = memory.ingestor.unlearned
+        found = await at.house.store.load(memory.identity.key)
+        assert found.memory is not None
+        assert found.memory.heard == (one,)
+    assert isinstance(one, Conclusion)
+    assert "CANARY" not in repr(one)
+    assert "Tr0ub4dor" not in one.task
+    assert one.text.startswith("app/config.py:1 says api_key")
+    assert one.text.endswith("\\x1b[31m\\u202e\\x00 ?")
+    assert len(one.task) <= 300
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("see /app/app/config.py:3", "see app/config.py:3"),
+        ("(`/app/app/config.py:3`), /app/a.py#L2", "(`app/config.py:3`), a.py#L2"),
+        ("in /srv/app/a.py:3 and /apple/a.py:1", "in /srv/app/a.py:3 and /apple/a.py:1"),
+        ("file:///app/a.py:3", "file:///app/a.py:3"),
+        ("/app", "/app"),
+    ],
+)
+async def test_names_are_those_below_the_root(text: str, expected: str) -> None:
+    assert [one.text for one in await heard(stop(text))] == [expected]
+
+
+async def test_a_text_of_any_size_is_bounded_at_the_end_of_a_word() -> None:
+    long = "word app/config.py:1 " * 50_000
+    (one,) = await heard(prompt("why " * 500), stop(long))
+    assert 15_900 < len(one.text) <= 16_000
+    assert len(one.task) <= 300
+    assert {*one.text.split()} == {"word", "app/config.py:1"}
+    assert {*one.task.split()} == {"why"}
+
+
+async def test_of_a_flood_in_one_request_the_latest_are_heard_and_the_rest_is_counted() -> None:
+    async with listening() as at:
+        flood = [stop(f"app/config.py:1 is {n}") for n in range(1_000)]
+        await at.reception.take(flood, project="/app")
+        ingestor = (await at.memory()).ingestor
+        texts = [one.text for one in ingestor.unlearned if isinstance(one, Conclusion)]
+        assert texts == [f"app/config.py:1 is {n}" for n in range(1_000)][-MOST_CONCLUSIONS:]
+        assert ingestor.dropped == 1_000 - MOST_CONCLUSIONS
+
+
+async def test_tasks_of_sessions_without_end_do_not_pile_up() -> None:
+    asked = [prompt(f"What is {n}?", session=str(n)) for n in range(300)]
+    async with listening() as at:
+        await at.reception.take([*asked, stop(session="10"), stop(session="299")], project="/app")
+        found = (await at.memory()).ingestor.unlearned
+    assert [one.task for one in found if isinstance(one, Conclusion)] == ["", "What is 299?"]
+
+
+async def test_where_it_is_off_nothing_is_heard() -> None:
+    off = IgnoreEvents(ClaudeCode(), TaskGiven, AgentConcluded)
+    result = helper_result("h", "Find the limit.", _SAID)
+    assert await heard(prompt("Why?"), stop(), helper_ended("h"), result, dialect=off) == []
+    assert await heard(stop(), dialect=IgnoreEvents(ClaudeCode())) == []

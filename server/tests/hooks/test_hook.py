@@ -191,9 +191,12 @@ def is_silent(outcome: Outcome) -> bool:
 def test_without_a_server_nothing_is_felt_and_every_event_is_written_down(desk: Desk) -> None:
     """C04: 300 calls of tools, the start of a session, and its end of turn."""
     publish(desk.data_dir, Published("127.0.0.1", a_free_port(), 1, "0"))
-    began, stopped = ({**desk.read(), "hook_event_name": name} for name in ("SessionStart", "Stop"))
+    said = {"last_assistant_message": "RETRY_LIMIT is 3 (a.py:1)."}
+    began, stopped = (
+        {**desk.read(), **said, "hook_event_name": name} for name in ("SessionStart", "Stop")
+    )
     start = desk.run(began, "print_watch_paths.py")
-    assert (start.code, list(json.loads(start.said))) == (0, ["hookSpecificOutput"])
+    assert (start.code, [*json.loads(start.said)]) == (0, ["hookSpecificOutput", "systemMessage"])
     before = slowness()
     outcomes = [desk.run(one) for one in (began, *[desk.read()] * 300, stopped)]
     assert all(map(is_silent, outcomes))

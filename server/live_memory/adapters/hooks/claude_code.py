@@ -7,6 +7,7 @@ junk tells nothing.
 from collections.abc import Iterator, Mapping, Sequence
 
 from live_memory.core.hosts.events import (
+    AgentConcluded,
     CommandRan,
     Ending,
     FileEdited,
@@ -18,8 +19,10 @@ from live_memory.core.hosts.events import (
     LineSlice,
     SessionBegan,
     SessionEnded,
+    TaskGiven,
     as_absolute,
 )
+from live_memory.core.values import Author
 
 __all__ = ["ClaudeCode"]
 
@@ -27,7 +30,11 @@ Fields = Mapping[str, object]
 
 _TOUCHES = frozenset({"add", "change", "unlink"})
 # The tools whose doings we can tell.
-_TOOLS = frozenset({"Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "Bash"})
+_TOOLS = frozenset({"Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "Bash", "Agent", "Task"})
+# Events of which the payload need not say anything.
+_QUIET = frozenset({"PostToolUseFailure", "Stop", "SubagentStop", "UserPromptSubmit"})
+# The client tells a session by a prompt of its own that a helper in the background ended.
+_NO_PROMPT = "<task-notification>"
 # A hunk of an edit: more of them are a rewrite.
 _MOST_REGIONS = 32
 
@@ -41,7 +48,7 @@ class ClaudeCode:
         transcript = _path(payload, "transcript_path") or ""
         records = transcript.rpartition("/")[0] or None
         events = tuple(_events(payload))
-        is_understood = bool(events) or payload.get("hook_event_name") == "PostToolUseFailure"
+        is_understood = bool(events) or _text(payload, "hook_event_name") in _QUIET
         if payload.get("hook_event_name") == "PostToolUse":
             is_understood = is_understood and _text(payload, "tool_name") in _TOOLS
         return HostReport(_text(payload, "cwd"), events, records, is_understood)
@@ -49,6 +56,7 @@ class ClaudeCode:
 
 def _events(payload: Fields) -> Iterator[HostEvent]:
     session = _text(payload, "session_id") or ""
+    yield from _words(payload, session)
     match payload.get("hook_event_name"):
         case "PostToolUse":
             yield from _tool_events(payload)
@@ -65,6 +73,35 @@ def _events(payload: Fields) -> Iterator[HostEvent]:
             yield SessionEnded(session)
         case _:
             pass
+
+
+def _words(payload: Fields, session: str) -> Iterator[HostEvent]:
+    """What was asked of a session's own agent, and what agents said when they ended."""
+    prompt, said = _text(payload, "prompt"), _text(payload, "last_assistant_message")
+    match payload.get("hook_event_name"):
+        case "UserPromptSubmit" if prompt and not prompt.startswith(_NO_PROMPT):
+            yield TaskGiven(session, "", prompt)
+        case "Stop" if said:
+            yield AgentConcluded(session, "", said)
+        # What the client does for itself is no agent's work, and has no type.
+        case "SubagentStop" if said and _text(payload, "agent_type"):
+            yield AgentConcluded(session, _text(payload, "agent_id") or "", said, Author.SUBAGENT)
+        case _:
+            pass
+
+
+def _of_helper(payload: Fields, given: Fields, response: Fields) -> Iterator[HostEvent]:
+    """A sub-agent's task, and its result unless it goes on in the background."""
+    session, agent = (_text(payload, "session_id") or "", _text(response, "agentId") or "")
+    task, content = _text(given, "prompt"), response.get("content")
+    parts = content if isinstance(content, Sequence) else ()
+    texts = [_text(part, "text") for part in parts if isinstance(part, Mapping)]
+    # Without a name it would be taken for the session's own.
+    if task and agent:
+        yield TaskGiven(session, agent, task)
+    if any(texts):
+        text = "\n".join(filter(None, texts))
+        yield AgentConcluded(session, agent, text, Author.SUBAGENT)
 
 
 def _tool_events(payload: Fields) -> Iterator[HostEvent]:
@@ -86,6 +123,8 @@ def _tool_events(payload: Fields) -> Iterator[HostEvent]:
             command, cwd = _text(given, "command"), _path(payload, "cwd")
             if command and cwd:
                 yield CommandRan(command, cwd, _ending(payload, response))
+        case "Agent" | "Task":
+            yield from _of_helper(payload, given, response)
         case _:
             yield from _of_other_tool(payload, given)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from anyio import to_thread
 
-from live_memory.core.hosts.events import HostReport
+from live_memory.core.hosts.events import HostEvent, HostReport
 from live_memory.ports import HostDialect, Missed
 
 __all__ = ["DiskSpool", "IgnoreEvents"]
@@ -99,15 +99,19 @@ def _missed(text: bytes) -> Iterator[Missed]:
             yield Missed(value["project"], None, max(0, dropped))
 
 
-# A dialect for a server that was told to learn nothing: it understands where, and not what.
+# A dialect for a server that was told to learn nothing, or not everything: it understands where.
 
 
 class IgnoreEvents:
-    """Reads a host's payloads as another dialect does and passes no event on."""
+    """Reads a host's payloads as another dialect does and passes events of these kinds not on."""
 
-    def __init__(self, dialect: HostDialect) -> None:
+    def __init__(self, dialect: HostDialect, *kinds: type[HostEvent]) -> None:
+        """Without any, no event at all is passed on."""
         self._dialect = dialect
+        self._kinds = kinds or (object,)
 
     def parse(self, payload: Mapping[str, object]) -> HostReport:
-        """Which folder a payload names, and nothing of what happened there."""
-        return replace(self._dialect.parse(payload), events=())
+        """Which folder a payload names, and what is told of what happened there."""
+        report = self._dialect.parse(payload)
+        kept = tuple(event for event in report.events if not isinstance(event, self._kinds))
+        return replace(report, events=kept)

@@ -8,7 +8,10 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from live_memory.core.values import Author
+
 __all__ = [
+    "AgentConcluded",
     "CommandRan",
     "Cuts",
     "Ending",
@@ -21,10 +24,12 @@ __all__ = [
     "LineSlice",
     "SessionBegan",
     "SessionEnded",
+    "TaskGiven",
     "as_absolute",
     "inside",
     "joined",
     "lines_shown",
+    "shortened",
 ]
 
 
@@ -109,8 +114,38 @@ class SessionEnded:
     session: str
 
 
+@dataclass(frozen=True, slots=True)
+class TaskGiven:
+    """An agent was asked to do something: a session's own, or with an `agent` one of its helpers.
+
+    What it was asked is as the host tells it, of any length and with whatever is secret in it.
+    """
+
+    session: str
+    agent: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentConcluded:
+    """An agent said this at the end of its work; as in `TaskGiven`."""
+
+    session: str
+    agent: str
+    text: str
+    author: Author = Author.AGENT
+
+
 HostEvent = (
-    FileViewed | FileWritten | FileEdited | CommandRan | FileTouched | SessionBegan | SessionEnded
+    FileViewed
+    | FileWritten
+    | FileEdited
+    | CommandRan
+    | FileTouched
+    | SessionBegan
+    | SessionEnded
+    | TaskGiven
+    | AgentConcluded
 )
 
 
@@ -126,6 +161,11 @@ class HostReport:
     events: tuple[HostEvent, ...] = ()
     records: str | None = None
     is_understood: bool = True
+
+
+def shortened(text: str, most: int) -> str:
+    """Its beginning, at most so many characters, to the end of a word: no half of a secret."""
+    return text if len(text) <= most else (text[:most].rsplit(None, 1) or [""])[0]
 
 
 # Paths as hosts write them, on any system: pure text, nothing is looked up.

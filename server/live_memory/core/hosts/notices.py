@@ -21,6 +21,7 @@ from live_memory.core.hosts.commands import (
     words_in,
 )
 from live_memory.core.hosts.events import (
+    AgentConcluded,
     CommandRan,
     Cuts,
     Ending,
@@ -31,6 +32,7 @@ from live_memory.core.hosts.events import (
     HostEvent,
     SessionBegan,
     SessionEnded,
+    TaskGiven,
     joined,
 )
 from live_memory.core.values import Author
@@ -334,7 +336,7 @@ def notices_of(event: HostEvent) -> Iterator[Interest]:
             yield FileInterest(path)
         case CommandRan():
             yield from _of_command(event)
-        case SessionBegan() | SessionEnded():
+        case SessionBegan() | SessionEnded() | TaskGiven() | AgentConcluded():
             return
         case _:
             assert_never(event)
