@@ -77,6 +77,7 @@ facts = st.builds(
     session=texts,
     conclusion=texts,
     uses=st.integers(0, 9),
+    novelty=st.floats(0, 1),
 )
 
 

@@ -20,7 +20,7 @@ from live_memory.core.errors import SnapshotUnreadable
 from live_memory.core.hosts.commands import Grep
 from live_memory.core.hosts.events import LineSlice
 from live_memory.core.hosts.notices import AnythingChanged, Conclusion, FileInterest, Search
-from live_memory.core.memory.ledger import FactId, FactKind, Ledger
+from live_memory.core.memory.ledger import Fact, FactId, FactKind, Ledger
 from live_memory.core.memory.window import (
     Compacted,
     Concluded,
@@ -79,7 +79,7 @@ def test_a_snapshot_is_read_whole_and_written_as_it_was() -> None:
         True,
     )
     assert [source.lines for source in fact.sources] == [ContentHash.of(b"3"), None]
-    assert (fact.session, fact.conclusion, fact.uses) == ("s1", "c1", 2)
+    assert (fact.session, fact.conclusion, fact.uses, fact.novelty) == ("s1", "c1", 2, 0.25)
     assert window.ledger.forgotten == {"y", "z"}
     asked = window.entries[3].content
     assert isinstance(asked, QuestionAnswered)
@@ -129,8 +129,15 @@ def test_what_version_2_wrote_is_read_whole_but_for_facts_by_rule() -> None:
     (fact,) = from_form(form).memory.window.ledger.facts
     (later,) = now.window.ledger.facts
     plain = [replace(source, lines=None) for source in later.sources]
+    now_unknown = Fact(FactId("f1"), "", ())
     assert fact == replace(
-        later, author=Author.SUMMARY, sources=tuple(plain), session="", conclusion="", uses=0
+        later,
+        author=Author.SUMMARY,
+        sources=tuple(plain),
+        session="",
+        conclusion="",
+        uses=0,
+        novelty=now_unknown.novelty,
     )
 
 
@@ -194,7 +201,7 @@ def test_a_field_that_is_something_else_is_named(path: tuple[str | int, ...]) ->
 def test_a_field_that_is_missing_is_named_unless_nothing_may_be_known_there() -> None:
     may_be_missing = {"beginning", "model", "notice", "cost_usd", "since", "names", "limit"}
     # What version 3 added; of a source, an earlier one kept no hash of its lines.
-    may_be_missing |= {"session", "conclusion", "uses", "lines"}
+    may_be_missing |= {"session", "conclusion", "uses", "novelty", "lines"}
     for path in _fields(FIRST):
         form: Any = json.loads(json.dumps(FIRST))
         *outer, key = path
