@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 from inline_snapshot import snapshot
@@ -69,15 +68,27 @@ _HEAD = re.compile(r"[^|]+:\d+(-\d+)?( .*)?")
 _SAID = re.compile(r"\(.*\)|… \(\d+ lines?\)")
 
 
-@pytest.fixture
-async def tools(tmp_path: Path) -> AsyncIterator[Toolbox]:
-    root = tmp_path / "ws"
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+async def shop(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Toolbox]:
+    """The repository, its sandbox and its index: no test changes them, so they are made once."""
+    root = tmp_path_factory.mktemp("shop") / "ws"
     big = "".join(f"pad_{n} = {n}\n" for n in range(30_000)) + "def last_of_all():\n    return 7\n"
     files = {name: text.encode() for name, text in (FILES | {"big.py": big}).items()}
     assert len(big) > MOST
     make_repository(root, [("a shop", files)])
     async with opened_on_disk(root) as sandbox:
         yield await toolbox_over(sandbox)
+
+
+@pytest.fixture
+def tools(shop: Toolbox) -> Toolbox:
+    """The tools for one question: nothing was asked or seen yet."""
+    return Toolbox(shop.shelf, shop.index, shop.clock, shop.moment)
 
 
 async def _shown(tools: Toolbox, tool: str, /, **arguments: object) -> str:
