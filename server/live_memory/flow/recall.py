@@ -67,7 +67,7 @@ async def with_what_is_known(
         return KnownAnswer(evidence)
     terms = replace(await terms_here(question.text, desk), edited=edited)
     candidates = (await desk.look_up(terms, limit=MOST_FILES)).candidates
-    work = partial(recalled, ledger, candidates)
+    work = partial(recalled, ledger, terms, candidates)
     found = work() if len(ledger.facts) <= _FEW else await anyio.to_thread.run_sync(work)
     files = await desk.current(
         dict.fromkeys(s.path for each in found for fact in each.facts for s in fact.sources)

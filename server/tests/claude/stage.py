@@ -74,6 +74,15 @@ class Outcome:
         """What each call gave back, in order, as the model saw it in the end."""
         return list(_texts(self.requests[-1]["messages"], inside="tool_result"))
 
+    def answers(self) -> list[str]:
+        """Each answer of ours, in order, over all sessions."""
+        texts = (
+            text
+            for request in self.requests
+            for text in _texts(request["messages"], inside="tool_result")
+        )
+        return list(dict.fromkeys(text for text in texts if "\n[mode " in text))
+
     def said(self) -> list[str]:
         """All text of each request."""
         return ["\n".join(_texts(request["messages"])) for request in self.requests]

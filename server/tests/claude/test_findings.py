@@ -48,7 +48,7 @@ def test_a_later_session_is_led_by_what_an_earlier_one_concluded_until_its_lines
     )
 
     assert [run.returncode for run in outcome.runs] == [0, 0, 0], outcome.runs
-    before, after = [text for text in outcome.tool_results() if "verified" in text][-2:]
+    before, after = outcome.answers()
     assert before.startswith("Established "), before
     assert "by the agent, still true" in before
     assert 'asked: "how often is a failed call repeated?"' in before

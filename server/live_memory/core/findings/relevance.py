@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 
-from live_memory.core.evidence.places import Candidates
+from live_memory.core.evidence.places import Candidates, Terms
 from live_memory.core.evidence.words import vocabulary
 from live_memory.core.memory.ledger import Fact, Ledger
 
@@ -50,15 +50,18 @@ class RecalledFacts:
         return RecalledFacts(tuple(f for f, _ in pairs), self.score, tuple(fit for _, fit in pairs))
 
 
-def recalled(ledger: Ledger, candidates: Candidates) -> Sequence[RecalledFacts]:
-    """The best texts for the question that the index found `candidates` for, best first."""
-    worth, asked = candidates.worth, frozenset(candidates.worth)
+def recalled(ledger: Ledger, terms: Terms, candidates: Candidates) -> Sequence[RecalledFacts]:
+    """The best texts for the question of which the index found `candidates`, best first."""
+    asked = frozenset(word for word, _ in terms.weights) | candidates.worth.keys()
     texts = [*_texts(ledger)]
     held = [[asked & _words(fact.text) for fact in facts] for facts in texts]
     tasks = [asked & _words(" ".join(facts[0].questions)) for facts in texts]
     words = [task.union(*each) for task, each in zip(tasks, held, strict=True)]
     if not any(words):
         return ()
+    # What only texts say is as rare as anything here.
+    most = max(candidates.worth.values(), default=1.0)
+    worth = {**dict.fromkeys(chain.from_iterable(words), most), **candidates.worth}
     # A file that most texts rest on says little of any.
     files = [{source.path for fact in facts for source in fact.sources} for facts in texts]
     resting = Counter(chain.from_iterable(files))
