@@ -54,7 +54,8 @@ class StandingFact:
 
 def standing_fact(fact: Fact, files: Mapping[RelPath, RankedFileText]) -> StandingFact | None:
     """The fact as it stands in `files`, as they are now; nothing where it does not."""
-    text, places, is_moved = fact.text, [], False
+    text, places = fact.text, []
+    moved: dict[str, str] = {}
     for source in fact.sources:
         file = files.get(source.path)
         place = _place_now(source, file) if file else None
@@ -62,11 +63,15 @@ def standing_fact(fact: Fact, files: Mapping[RelPath, RankedFileText]) -> Standi
             return None
         before = str(Place(source.path, source.start, source.end))
         if before != str(place):
-            text, is_moved = text.replace(before, str(place)), True
+            moved[before] = str(place)
         places.append(place)
     # A bare number may be another line, and nobody knows where that is now.
-    if is_moved and _BARE_NUMBER.search(without_places(text)):
+    if moved and _BARE_NUMBER.search(without_places(text)):
         return None
+    # All at once, and whole: `a.py:1` is no part of `a.py:12`, nor what another one moved to.
+    if moved:
+        old = "|".join(map(re.escape, moved))
+        text = re.sub(rf"(?<![\w./-])(?:{old})(?!-?\d)", lambda each: moved[each[0]], text)
     missing = [str(place) for place in places if str(place) not in text]
     text = f"{text} ({', '.join(missing)})" if missing else text
     sources = {p: SourceFile(p, f.lines, f.outline) for p, f in files.items()}
@@ -193,6 +198,6 @@ def _now_at(source: Source, files: Mapping[RelPath, RankedFileText]) -> str:
 def _ago(seconds: float) -> str:
     for unit, name in _UNITS:
         count = int(seconds // unit)
-        if count:
+        if count > 0:
             return f"{count} {name}{'s' if count > 1 else ''} ago"
     return "a moment ago"
