@@ -34,6 +34,7 @@ from live_memory.core.checking.claims import (
     mentions_in,
     places_in,
     sentences_of,
+    without_fences,
 )
 from live_memory.core.errors import OutsideWorkspace
 from live_memory.core.evidence.words import base_name
@@ -177,8 +178,9 @@ def checked_sentences(text: str, files: Mapping[RelPath, SourceFile]) -> Sequenc
     whole = _Text(text, files)
     found: list[CheckedText] = []
     bare: list[tuple[int, str, Sequence[ClaimPiece]]] = []
+    prose = without_fences(text)
     for sentence in all_sentences(text, endings_of(files)):
-        said = text[sentence.offset : sentence.offset + len(sentence.text)]
+        said = prose[sentence.offset : sentence.offset + len(sentence.text)]
         if not sentence.clauses:
             bare.append((len(found), said.strip(), sentence.pieces))
             continue

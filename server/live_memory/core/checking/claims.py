@@ -26,6 +26,7 @@ __all__ = [
     "pieces_of",
     "places_in",
     "sentences_of",
+    "without_fences",
 ]
 
 # The places that a text cites, in the forms that people and models write them.
@@ -296,7 +297,7 @@ def sentences_of(text: str, endings: Endings | None = None) -> tuple[Sentence, .
 
 def all_sentences(text: str, endings: Endings | None = None) -> Iterator[Sentence]:
     """The sentences of a text, those without a place as well."""
-    prose = _FENCE.sub(lambda fence: re.sub(r"[^\n]", " ", fence.group()), text)
+    prose = without_fences(text)
     places = places_in(prose, endings)
     bare = list(prose)
     for place in places:
@@ -315,6 +316,11 @@ def all_sentences(text: str, endings: Endings | None = None) -> Iterator[Sentenc
     for span in pairwise([*bounds, len(prose)]):
         its = places[bisect_left(at, span[0]) : bisect_left(at, span[1])]
         yield _sentence(prose, plain, span, its)
+
+
+def without_fences(text: str) -> str:
+    """The text with blanks for what stands in a fence of code, every offset as it was."""
+    return _FENCE.sub(lambda fence: re.sub(r"[^\n]", " ", fence.group()), text)
 
 
 def pieces_of(text: str) -> tuple[ClaimPiece, ...]:

@@ -66,7 +66,7 @@ def findings_of(
     facts: dict[FactId, Fact] = {}
     rejected = 0
     for sentence in checked_sentences(said.text, sources):
-        text, held = _kept(sentence)
+        text, held = _kept(sentence, files)
         if text is None or _is_echo(text, echo):
             rejected += 1
             continue
@@ -97,7 +97,9 @@ def lines_hash(lines: Sequence[str], place: Citation | Place) -> ContentHash:
     return ContentHash.of("\n".join(lines[place.start - 1 : place.end]).encode())
 
 
-def _kept(sentence: CheckedText) -> tuple[str | None, Sequence[Citation]]:
+def _kept(
+    sentence: CheckedText, files: Mapping[RelPath, RankedFileText]
+) -> tuple[str | None, Sequence[Citation]]:
     """The sentence as it is kept, if it is one that states something and holds."""
     held = [c for c in sentence.citations if c.status is CitationStatus.VERIFIED]
     text = sentence.text.replace(_GONE, "")
@@ -108,7 +110,10 @@ def _kept(sentence: CheckedText) -> tuple[str | None, Sequence[Citation]]:
     bare = without_places(text)
     if not held or _TALK.search(bare):
         return None, ()
-    if statement(bare, longest=_LONGEST) is None or not stated(bare).is_checkable:
+    if statement(bare, longest=_LONGEST) is None or not (said := stated(bare)).is_checkable:
+        return None, ()
+    lines = [line for c in held for line in files[c.path].lines[c.start - 1 : c.end]]
+    if not all(any(address in line for line in lines) for address in said.addresses):
         return None, ()
     return text, held
 
