@@ -69,8 +69,6 @@ def concluded(
     return findings_of(said, cited, ledger or Ledger(), answers=answers, now=TOLD_AT)
 
 
-def facts_of(
-    text: str, files: Mapping[RelPath, RankedFileText] | None = None
-) -> tuple[Fact, ...]:
+def facts_of(text: str, files: Mapping[RelPath, RankedFileText] | None = None) -> tuple[Fact, ...]:
     """The findings of a text."""
     return concluded(text, files).facts

@@ -222,8 +222,8 @@ def test_nothing_is_said_to_be_true_of_a_line_that_differs_from_when_it_was_told
     edits: list[tuple[int, str]],
 ) -> None:
     lines = LIMITS.splitlines()
-    for at, how in edits:
-        at = min(at, len(lines) - 1)
+    for wanted, how in edits:
+        at = min(wanted, len(lines) - 1)
         if at < 0:
             break
         match how:
@@ -247,6 +247,7 @@ def test_nothing_is_said_to_be_true_of_a_line_that_differs_from_when_it_was_told
         cited = re.findall(r"(src/\w+\.py):(\d+)(?:-(\d+))?", found.text)
         assert len(cited) == len(fact.sources)
         for (path, start, end), source in zip(cited, fact.sources, strict=True):
-            assert now[path][int(start) - 1 : int(end or start)] == (
-                was[path][source.start - 1 : source.end]
+            assert (
+                now[path][int(start) - 1 : int(end or start)]
+                == (was[path][source.start - 1 : source.end])
             )
