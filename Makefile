@@ -4,7 +4,8 @@ SHELL := /bin/sh
 PYTHON ?= python3
 BIN := .venv/bin
 RUN := $(CURDIR)/$(BIN)/live-memory
-PYTEST := cd server && ../$(BIN)/python -m pytest
+# Compiled once, and not again by each of the hundreds of servers and commands that tests start.
+PYTEST := cd server && PYTHONDONTWRITEBYTECODE= ../$(BIN)/python -m pytest
 
 # What is downloaded is what `lock` looked at, whatever index it comes from, and never built here.
 LOCKED := $(BIN)/python -I -m pip install --quiet --require-hashes --only-binary :all: --no-deps

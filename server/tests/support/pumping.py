@@ -5,7 +5,7 @@ import importlib.util
 import re
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from re import _constants as op  # type: ignore[attr-defined]  # no stubs
@@ -49,19 +49,22 @@ class Found:
 
 def every_pattern() -> Sequence[Found]:
     """Those of the package, of `hooks/` and of `bin/`, each once."""
-    sources = {path: path.read_text("utf-8") for path in _modules()}
-    used = _ways_of_names(list(sources.values()))
-    own = {path: _ways_of_names([source]) for path, source in sources.items()}
+    trees = {path: list(ast.walk(ast.parse(path.read_text("utf-8")))) for path in _modules()}
+    own = {path: _ways_of_names(nodes) for path, nodes in trees.items()}
+    used: dict[str, set[str]] = {}
+    for each in own.values():
+        for name, names_ways in each.items():
+            used.setdefault(name, set()).update(names_ways)
     found: dict[tuple[object, int], Found] = {}
-    for path, source in sources.items():
+    for path, nodes in trees.items():
         module = _loaded(path)
         for name, value in vars(module).items():
             for pattern, way in _patterns_in(value):
                 known = own[path] if name.startswith("_") else used
-                ways = (way,) if way else known.get(name, _WAYS)
+                ways = {way} if way else known.get(name, set(_WAYS))
                 _add(found, f"{path.relative_to(ROOT)}:{name}", pattern, ways)
-        for line, text, way in _written_out(source):
-            _add(found, f"{path.relative_to(ROOT)}:{line}", re.compile(text), (way,))
+        for line, text, way in _written_out(nodes):
+            _add(found, f"{path.relative_to(ROOT)}:{line}", re.compile(text), {way})
     return list(found.values())
 
 
@@ -69,10 +72,10 @@ def _add(
     found: dict[tuple[object, int], Found],
     where: str,
     pattern: re.Pattern[str] | re.Pattern[bytes],
-    ways: Sequence[str],
+    ways: Set[str],
 ) -> None:
     before = found.get((pattern.pattern, pattern.flags))
-    both = {*ways, *(before.ways if before else ())}
+    both = ways | {*(before.ways if before else ())}
     name = before.where if before else where
     found[pattern.pattern, pattern.flags] = Found(name, pattern, tuple(sorted(both)))
 
@@ -119,46 +122,49 @@ def _patterns_in(
             yield from _patterns_in(getattr(value, field.name), depth + 1)
 
 
-def _ways_of_names(sources: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
-    """How each name is applied; one that is handed on may be in any way that is used there."""
+def _ways_of_names(nodes: Sequence[ast.AST]) -> Mapping[str, set[str]]:
+    """How each name is applied; one that is handed on may be in any way that is used there.
+
+    The nodes are those of one module.
+    """
     ways: dict[str, set[str]] = {}
-    for tree in map(ast.parse, sources):
-        applied = {id(n.value): n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
-        of_modules = {id(n) for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == "re"}
-        any_way = {w for at, w in applied.items() if w in _WAYS + _MORE and at not in of_modules}
-        looped = dict(_ways_of_loops(tree))
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-                way = applied.get(id(node))
-                if way != "pattern":
-                    found = {way} if way else looped.get(id(node)) or any_way or set(_WAYS)
-                    ways.setdefault(node.id, set()).update(_USES.get(w, "finditer") for w in found)
-    return {name: tuple(sorted(each)) for name, each in ways.items()}
+    applied = {id(n.value): n.attr for n in nodes if isinstance(n, ast.Attribute)}
+    of_modules = {id(n) for n in nodes if isinstance(n, ast.Name) and n.id == "re"}
+    any_way = {w for at, w in applied.items() if w in _WAYS + _MORE and at not in of_modules}
+    looped = dict(_ways_of_loops(nodes))
+    for node in nodes:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            way = applied.get(id(node))
+            if way != "pattern":
+                found = {way} if way else looped.get(id(node)) or any_way or set(_WAYS)
+                ways.setdefault(node.id, set()).update(_USES.get(w, "finditer") for w in found)
+    return ways
 
 
-def _ways_of_loops(tree: ast.AST) -> Iterator[tuple[int, set[str]]]:
+def _ways_of_loops(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, set[str]]]:
     """How a loop over a named table of patterns applies each; what else it does with one is no way.
 
     Yields the identity of the name's node with those ways, where all of them are seen.
     """
-    for node in ast.walk(tree):
+    for node in nodes:
         loops = [node] if isinstance(node, ast.For) else getattr(node, "generators", [])
         for loop in loops:
             if isinstance(loop.iter, ast.Name) and isinstance(loop.target, ast.Name):
-                each = loop.target.id
-                inner = [n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == each]
-                read = [n for n in inner if isinstance(n.ctx, ast.Load)]
-                owners = {
-                    id(n.value): n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)
-                }
+                each, inner = loop.target.id, list(ast.walk(node))
+                read = [
+                    n
+                    for n in inner
+                    if isinstance(n, ast.Name) and n.id == each and isinstance(n.ctx, ast.Load)
+                ]
+                owners = {id(n.value): n.attr for n in inner if isinstance(n, ast.Attribute)}
                 ways = {owners.get(id(n), "") for n in read}
                 if ways and ways <= {*_WAYS, *_MORE}:
                     yield id(loop.iter), ways
 
 
-def _written_out(source: str) -> Iterator[tuple[int, str, str]]:
+def _written_out(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str, str]]:
     """Patterns that are value to `re` where they are used; a name put into one is an example."""
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes:
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args):
             continue
         of = node.func.value
@@ -224,8 +230,11 @@ def _is_superlinear(
     quick_ns: int = _QUICK_NS,
 ) -> bool:
     try:
-        if _least_time(run, made(large), 1) < quick_ns:
-            return False
+        # Three sizes, the shortest first: what takes a quadratic way so long for the whole takes it
+        # a sixteenth of that for a quarter of the text.
+        for part in (4, 1):
+            if _least_time(run, made(large // part), 1) < quick_ns // part**2:
+                return False
         for repeats in (1, 5):
             before = _least_time(run, made(small), 2 * repeats)
             if _least_time(run, made(large), repeats) < _MOST_TIMES * before:
