@@ -15,7 +15,7 @@ from live_memory.core.compaction.fact_check import KnownFacts, fact_id
 from live_memory.core.compaction.fact_wording import stated, statement, without_places
 from live_memory.core.evidence.places import Place, RankedFileText
 from live_memory.core.evidence.question import terms_of
-from live_memory.core.evidence.words import vocabulary, words_of
+from live_memory.core.evidence.words import tokens_of_word, vocabulary, words_of
 from live_memory.core.hosts.notices import Conclusion
 from live_memory.core.memory.ledger import Fact, FactId, FactKind, Ledger, Source
 from live_memory.core.memory.window import Concluded
@@ -66,7 +66,7 @@ def findings_of(
     facts: dict[FactId, Fact] = {}
     rejected = 0
     for sentence in checked_sentences(said.text, sources):
-        text, held = _kept(sentence, files)
+        text, held = _kept(sentence, sources)
         if text is None or _is_echo(text, echo):
             rejected += 1
             continue
@@ -98,7 +98,7 @@ def lines_hash(lines: Sequence[str], place: Citation | Place) -> ContentHash:
 
 
 def _kept(
-    sentence: CheckedText, files: Mapping[RelPath, RankedFileText]
+    sentence: CheckedText, sources: Mapping[RelPath, SourceFile]
 ) -> tuple[str | None, Sequence[Citation]]:
     """The sentence as it is kept, if it is one that states something and holds."""
     held = [c for c in sentence.citations if c.status is CitationStatus.VERIFIED]
@@ -112,10 +112,18 @@ def _kept(
         return None, ()
     if statement(bare, longest=_LONGEST) is None or not (said := stated(bare)).is_checkable:
         return None, ()
-    lines = [line for c in held for line in files[c.path].lines[c.start - 1 : c.end]]
-    if not all(any(address in line for line in lines) for address in said.addresses):
-        return None, ()
-    return text, held
+    lines = [line for c in held for line in sources[c.path].lines[c.start - 1 : c.end]]
+    is_here = all(any(address in line for line in lines) for address in said.addresses)
+    return (text, held) if is_here and _are_known(said.proper, held, sources) else (None, ())
+
+
+def _are_known(
+    names: Collection[str], held: Sequence[Citation], sources: Mapping[RelPath, SourceFile]
+) -> bool:
+    """Whether what is written as a proper noun, as a product is, occurs in the files cited."""
+    tokens = {token for n in names for part in words_of(n) for token in tokens_of_word(part)[:1]}
+    files = [sources[path] for path in {citation.path for citation in held}]
+    return all(any(t in file.where or t in file.name for file in files) for t in tokens)
 
 
 def _novelty(text: str, held: Sequence[Citation], files: Mapping[RelPath, RankedFileText]) -> float:
