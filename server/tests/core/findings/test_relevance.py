@@ -5,13 +5,15 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.core.evidence.places import Candidates
+from live_memory.core.evidence.places import Candidates, Terms
+from live_memory.core.evidence.question import terms_of
 from live_memory.core.evidence.words import vocabulary
 from live_memory.core.findings.relevance import recalled
 from live_memory.core.memory.ledger import Fact, FactId, Ledger, Source
 from live_memory.core.values import ContentHash, Instant, RelPath
 from tests.support import strategies as given_a
 
+NO_TERMS = Terms((), ())
 SHA = ContentHash.of(b"1")
 
 
@@ -31,7 +33,7 @@ def _asked(**worth: float) -> Candidates:
 
 
 def _found(candidates: Candidates, *facts: Fact) -> list[str]:
-    return [each.facts[0].id for each in recalled(Ledger(facts), candidates)]
+    return [each.facts[0].id for each in recalled(Ledger(facts), NO_TERMS, candidates)]
 
 
 RETRY = _fact("retry", "A broken connection is opened again after a pause.", of="r", path="b.py")
@@ -57,7 +59,7 @@ def test_the_words_of_all_sentences_of_a_text_count_together() -> None:
     )
     half = _fact("half", "Each pause is longer.", of="half")
     asked = _asked(connection=1.0, pause=1.0)
-    (first, *_) = recalled(Ledger((half, one, two)), asked)
+    (first, *_) = recalled(Ledger((half, one, two)), NO_TERMS, asked)
     assert first.facts == (one, two)
     assert first.fits == (0.5, 0.5)
 
@@ -76,6 +78,14 @@ def test_nothing_is_recalled_where_no_word_is_shared() -> None:
     assert _found(_asked(connection=1.0)) == []
 
 
+def test_words_that_no_file_holds_are_found_in_what_was_said() -> None:
+    terms = terms_of("Why is a broken connection given a pause?")
+    for asked in (_asked(), _asked(cache=1.0)):
+        (first, *_) = recalled(Ledger((CACHE, LOGIN, RETRY)), terms, asked)
+        assert first.facts == (RETRY,)
+    assert recalled(Ledger((CACHE, LOGIN)), terms, _asked()) == ()
+
+
 def test_a_word_that_is_worth_little_says_little() -> None:
     asked = _asked(open=0.1, password=5.0)
     assert _found(asked, RETRY, LOGIN) == ["login"]
@@ -89,7 +99,7 @@ def test_of_texts_that_say_the_same_the_newer_comes_first() -> None:
 
 def test_sentences_of_a_text_stay_in_order_and_can_be_taken_alone() -> None:
     facts = tuple(_fact(f"f{n}", f"The connection has part {n}.", of="t") for n in range(4))
-    (found,) = recalled(Ledger(facts), _asked(connection=1.0))
+    (found,) = recalled(Ledger(facts), NO_TERMS, _asked(connection=1.0))
     assert found.facts == facts
     assert found.only(facts[1:3]).facts == facts[1:3]
     assert len(found.only(facts[1:3]).fits) == 2
@@ -103,8 +113,8 @@ def test_what_is_recalled_is_of_the_ledger_bounded_and_in_order(
     facts: list[Fact], worth: dict[str, float]
 ) -> None:
     asked = Candidates((), (), worth)
-    found = recalled(Ledger(tuple(facts)), asked)
-    assert found == recalled(Ledger(tuple(facts)), asked)
+    found = recalled(Ledger(tuple(facts)), NO_TERMS, asked)
+    assert found == recalled(Ledger(tuple(facts)), NO_TERMS, asked)
     assert len(found) <= 3
     assert [each.score for each in found] == sorted((e.score for e in found), reverse=True)
     told = [fact for each in found for fact in each.facts]
