@@ -138,17 +138,23 @@ async def test_what_the_companion_found_out_is_a_finding_of_the_companion_and_no
     assert [fact.author for fact in again.facts] == [Author.COMPANION]
 
 
-async def test_two_findings_on_the_same_lines_are_both_told_the_newer_first() -> None:
+async def test_two_findings_on_the_same_lines_are_both_told_the_newer_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     house, _ = _house()
     older = "People are rejected once `25` wait, since the queue is full then (app/gate.py:12)."
     newer = "`MOST_WAITING` bounds the queue: people are rejected at the entrance (app/gate.py:12)."
     async with house.hub() as hub:
         memory = await hub.opened("/app")
+        monkeypatch.setattr(House, "now", lambda _: Instant(1_800_000_000.0 - 3 * 86_400))
         await _hear(memory, older, task="Why are people rejected?")
+        monkeypatch.setattr(House, "now", lambda _: Instant(1_800_000_000.0 - 7_200))
         await _hear(memory, newer, author=Author.SUBAGENT, task="When is the queue full?")
         answer = await _ask(hub)
-    assert older in answer.text
-    assert newer in answer.text
+    first, second = answer.text.index(newer), answer.text.index(older)
+    assert first < second
+    assert "2 hours ago by a sub-agent" in answer.text[:first]
+    assert "3 days ago by the agent" in answer.text[first:second]
 
 
 @pytest.mark.parametrize("tokens", [256, 400, 2_000])
