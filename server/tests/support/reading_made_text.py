@@ -13,6 +13,7 @@ from live_memory.core.compaction.fact_wording import statement
 from live_memory.core.evidence.absence import sought_in
 from live_memory.core.evidence.docs import first_sentence, silent_lines
 from live_memory.core.evidence.outline import outline
+from live_memory.core.evidence.places import RankedFileText
 from live_memory.core.evidence.question import (
     asked_for_a_way,
     asked_for_uses,
@@ -23,10 +24,12 @@ from live_memory.core.evidence.question import (
 from live_memory.core.evidence.units import cut, traits_of, weigh
 from live_memory.core.evidence.uses import called_on, names_used
 from live_memory.core.evidence.words import asks_of
-from live_memory.core.hosts.notices import read_command
+from live_memory.core.findings.conclusions import findings_of
+from live_memory.core.hosts.notices import Conclusion, read_command
+from live_memory.core.memory.ledger import Ledger
 from live_memory.core.reading.admission import observe
 from live_memory.core.reading.observation import FileRead, lines_of
-from live_memory.core.values import ContentHash, RelPath, StatSignature
+from live_memory.core.values import Author, ContentHash, Instant, RelPath, StatSignature
 
 __all__ = ["READERS", "UNITS"]
 
@@ -97,6 +100,12 @@ def _answer(text: str) -> None:
     check(text, files)
 
 
+def _conclusion(text: str) -> None:
+    files = {_PY: RankedFileText(_PY, ContentHash.of(b"a"), ("a = 1", "def f():"), ())}
+    said = Conclusion(f"`a` is 1 (a.py:1). {text}", Author.AGENT, "", "")
+    findings_of(said, files, Ledger(), answers=[text], now=Instant(1.0))
+
+
 def _reply(text: str) -> None:
     calls_in(text, ["grep"])
     proposals(text)
@@ -140,6 +149,7 @@ def _drain(items: Iterable[object]) -> None:
 READERS: Mapping[str, Callable[[str], None]] = {
     "question": _question,
     "answer": _answer,
+    "conclusion": _conclusion,
     "reply": _reply,
     "complaint": _complaint,
     "file": _file,

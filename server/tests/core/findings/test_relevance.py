@@ -6,12 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from live_memory.core.evidence.places import Candidates, Terms
+from live_memory.core.evidence.question import terms_of
 from live_memory.core.evidence.words import vocabulary
 from live_memory.core.findings.relevance import recalled
 from live_memory.core.memory.ledger import Fact, FactId, Ledger, Source
 from live_memory.core.values import ContentHash, Instant, RelPath
 from tests.support import strategies as given_a
 
+NO_TERMS = Terms((), ())
 SHA = ContentHash.of(b"1")
 
 
@@ -30,12 +32,8 @@ def _asked(**worth: float) -> Candidates:
     return Candidates((), (), {stem: worth[word] for word in worth for stem in vocabulary(word)})
 
 
-def _terms(candidates: Candidates) -> Terms:
-    return Terms(tuple((word, 1.0) for word in candidates.worth), ())
-
-
 def _found(candidates: Candidates, *facts: Fact) -> list[str]:
-    return [each.facts[0].id for each in recalled(Ledger(facts), _terms(candidates), candidates)]
+    return [each.facts[0].id for each in recalled(Ledger(facts), NO_TERMS, candidates)]
 
 
 RETRY = _fact("retry", "A broken connection is opened again after a pause.", of="r", path="b.py")
@@ -61,7 +59,7 @@ def test_the_words_of_all_sentences_of_a_text_count_together() -> None:
     )
     half = _fact("half", "Each pause is longer.", of="half")
     asked = _asked(connection=1.0, pause=1.0)
-    (first, *_) = recalled(Ledger((half, one, two)), _terms(asked), asked)
+    (first, *_) = recalled(Ledger((half, one, two)), NO_TERMS, asked)
     assert first.facts == (one, two)
     assert first.fits == (0.5, 0.5)
 
@@ -80,6 +78,14 @@ def test_nothing_is_recalled_where_no_word_is_shared() -> None:
     assert _found(_asked(connection=1.0)) == []
 
 
+def test_words_that_no_file_holds_are_found_in_what_was_said() -> None:
+    terms = terms_of("Why is a broken connection given a pause?")
+    for asked in (_asked(), _asked(cache=1.0)):
+        (first, *_) = recalled(Ledger((CACHE, LOGIN, RETRY)), terms, asked)
+        assert first.facts == (RETRY,)
+    assert recalled(Ledger((CACHE, LOGIN)), terms, _asked()) == ()
+
+
 def test_a_word_that_is_worth_little_says_little() -> None:
     asked = _asked(open=0.1, password=5.0)
     assert _found(asked, RETRY, LOGIN) == ["login"]
@@ -93,8 +99,7 @@ def test_of_texts_that_say_the_same_the_newer_comes_first() -> None:
 
 def test_sentences_of_a_text_stay_in_order_and_can_be_taken_alone() -> None:
     facts = tuple(_fact(f"f{n}", f"The connection has part {n}.", of="t") for n in range(4))
-    asked = _asked(connection=1.0)
-    (found,) = recalled(Ledger(facts), _terms(asked), asked)
+    (found,) = recalled(Ledger(facts), NO_TERMS, _asked(connection=1.0))
     assert found.facts == facts
     assert found.only(facts[1:3]).facts == facts[1:3]
     assert len(found.only(facts[1:3]).fits) == 2
@@ -108,8 +113,8 @@ def test_what_is_recalled_is_of_the_ledger_bounded_and_in_order(
     facts: list[Fact], worth: dict[str, float]
 ) -> None:
     asked = Candidates((), (), worth)
-    found = recalled(Ledger(tuple(facts)), _terms(asked), asked)
-    assert found == recalled(Ledger(tuple(facts)), _terms(asked), asked)
+    found = recalled(Ledger(tuple(facts)), NO_TERMS, asked)
+    assert found == recalled(Ledger(tuple(facts)), NO_TERMS, asked)
     assert len(found) <= 3
     assert [each.score for each in found] == sorted((e.score for e in found), reverse=True)
     told = [fact for each in found for fact in each.facts]
@@ -117,10 +122,3 @@ def test_what_is_recalled_is_of_the_ledger_bounded_and_in_order(
     assert all(fact in facts for fact in told)
     assert all(len(each.fits) == len(each.facts) for each in found)
     assert all(0 <= fit <= 1.000001 for each in found for fit in each.fits)
-
-
-def test_a_word_that_only_a_finding_holds_counts_as_the_rarest() -> None:
-    terms = Terms(tuple((stem, 1.0) for stem in vocabulary("pause page")), ())
-    asked = _asked(page=2.0)  # no file says `pause`
-    found = recalled(Ledger((CACHE, RETRY)), terms, asked)
-    assert {each.facts[0].id: each.fits for each in found} == {"retry": (0.5,), "cache": (0.5,)}
