@@ -280,3 +280,13 @@ async def test_where_it_is_off_nothing_is_heard() -> None:
     result = helper_result("h", "Find the limit.", _SAID)
     assert await heard(prompt("Why?"), stop(), helper_ended("h"), result, dialect=off) == []
     assert await heard(stop(), dialect=IgnoreEvents(ClaudeCode())) == []
+
+
+@pytest.mark.promise("nothing-lost")
+async def test_what_was_heard_and_not_considered_waits_again_after_a_restart() -> None:
+    house = app_house()
+    async with listening(house) as at:
+        await at.reception.take([prompt("What is the limit?"), stop()], project="/app")
+    async with listening(house) as at:
+        expected = Conclusion(_SAID, Author.AGENT, "s", "What is the limit?")
+        assert [*(await at.memory()).ingestor.unlearned] == [expected]
