@@ -86,7 +86,12 @@ async def ask(
                 desk = QuestionFiles(memory.indexer.shelf, memory.index)
                 evidence = await _from_evidence(question, desk, edited or frozenset())
                 known = await _with_what_is_known(
-                    memory, question, evidence, desk, edited or frozenset()
+                    memory,
+                    question,
+                    evidence,
+                    desk,
+                    edited or frozenset(),
+                    has_model=companion is not None,
                 )
             answer = known.answer
             if disk.notice is not None and not answer.citations:
@@ -155,9 +160,13 @@ async def _with_what_is_known(
     evidence: Answer,
     desk: QuestionFiles,
     edited: frozenset[RelPath],
+    *,
+    has_model: bool,
 ) -> KnownAnswer:
     try:
-        return await with_what_is_known(memory, question, evidence, desk, edited)
+        return await with_what_is_known(
+            memory, question, evidence, desk, edited, has_model=has_model
+        )
     except LiveMemoryError:
         return KnownAnswer(evidence)
 

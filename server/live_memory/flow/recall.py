@@ -14,7 +14,13 @@ from live_memory.core.answer import Answer, CitationStatus, Grounding, Question,
 from live_memory.core.companion.prompt import KNOWN
 from live_memory.core.evidence.packet import room_of
 from live_memory.core.evidence.places import RankedFileText
-from live_memory.core.findings.relevance import LEADS, SETTLES, RecalledFacts, recalled
+from live_memory.core.findings.relevance import (
+    LEADS,
+    OF_COMPANION,
+    SETTLES,
+    RecalledFacts,
+    recalled,
+)
 from live_memory.core.findings.standing import (
     StandingFact,
     about_the_same,
@@ -39,6 +45,8 @@ _FEW = 200
 # Of an answer, what evidence takes behind a lead that surely answers, and the fewest tokens that
 # it is worth showing in.
 _BEHIND, _LEAST_TOKENS = 0.4, 256
+# Characters of a lead that may be about something else.
+_DOUBTFUL = 2_400
 # So many questions back one is asked again because its answer was not enough.
 _LATELY = 10
 
@@ -57,10 +65,13 @@ async def with_what_is_known(
     evidence: Answer,
     desk: QuestionFiles,
     edited: frozenset[RelPath],
+    *,
+    has_model: bool,
 ) -> KnownAnswer:
     """Evidence opened by what answers the question, or closed by what may help.
 
     The caller has compared what is known with the disk; each fact's lines are opened again here.
+    Where there is a model to ask, only what surely answers leads.
     """
     ledger = memory.window.ledger
     if not ledger.facts:
@@ -73,8 +84,8 @@ async def with_what_is_known(
         dict.fromkeys(s.path for each in found for fact in each.facts for s in fact.sources)
     )
     most = question.budget.answer_tokens
-    leading = [each for each in found if each.score >= LEADS and each.facts[0].conclusion]
-    if not leading:
+    leading = [each for each in found if _leads(each, has_model=has_model)]
+    if not leading or (has_model and _is_asked_again(memory, question)):
         return KnownAnswer(_closed(evidence, found, files, most=most))
     standing = [(each, _standing(each.facts, files)) for each in leading]
     best, told = next((pair for pair in standing if pair[1]), standing[0])
@@ -85,33 +96,39 @@ async def with_what_is_known(
         if same:
             blocks.append((each.only([fact.fact for fact in same]), same))
     blocks.sort(key=lambda pair: -pair[0].facts[0].learned_at)
-    room = room_of(most) // len(blocks)
+    is_sure = best.score >= SETTLES
+    room = (room_of(most) if is_sure else _DOUBTFUL) // len(blocks)
     lead = "\n\n".join(
         established(each, facts, files, question.asked_at, room=room) for each, facts in blocks
     )
     told = [fact for _, facts in blocks for fact in facts]
     left = most - estimate(lead)
-    if told and best.score >= SETTLES:
+    if told and is_sure:
         left = min(left, int(_BEHIND * most))
     if estimate(evidence.text) > left >= _LEAST_TOKENS:
         budget = replace(question.budget, answer_tokens=left)
         evidence = await answer_from_evidence(
             replace(question, budget=budget), desk=desk, edited=edited
         )
-    is_beside = left < _LEAST_TOKENS or (told and evidence.grounding is Grounding.UNGROUNDED)
+    is_nothing = is_sure and bool(told) and evidence.grounding is Grounding.UNGROUNDED
+    is_beside = left < _LEAST_TOKENS or is_nothing
     opened = _with(told, evidence, files, text=lead if is_beside else f"{lead}\n\n{evidence.text}")
     opened = replace(opened, facts=tuple(each.fact.id for each in told))
-    return KnownAnswer(opened, settles=_settles(memory, question, best, told))
+    return KnownAnswer(opened, settles=2 * len(told) >= len(best.facts))
 
 
-def _settles(
-    memory: Workspace, question: Question, best: RecalledFacts, told: Sequence[StandingFact]
-) -> bool:
-    """Whether most of it stands, and whoever asks has not been told so already."""
-    enough = SETTLES if best.facts[0].author is Author.COMPANION else LEADS
+def _leads(found: RecalledFacts, *, has_model: bool) -> bool:
+    first = found.facts[0]
+    enough = LEADS
+    if has_model:
+        enough = OF_COMPANION if first.author is Author.COMPANION else SETTLES
+    return bool(first.conclusion) and found.score >= enough
+
+
+def _is_asked_again(memory: Workspace, question: Question) -> bool:
+    """Whether a finding answered these words a moment ago, and was not enough."""
     lately = questions(memory.window)[-_LATELY:]
-    is_again = any(each.answer.facts and is_same(each.question, question) for each in lately)
-    return best.score >= enough and 2 * len(told) >= len(best.facts) and not is_again
+    return any(each.answer.facts and is_same(each.question, question) for each in lately)
 
 
 async def pinned(memory: Workspace, desk: QuestionFiles) -> str:

@@ -15,13 +15,14 @@ from live_memory.core.evidence.places import Candidates, Terms
 from live_memory.core.evidence.words import vocabulary
 from live_memory.core.memory.ledger import Fact, Ledger
 
-__all__ = ["LEADS", "SETTLES", "RecalledFacts", "recalled"]
+__all__ = ["LEADS", "OF_COMPANION", "SETTLES", "RecalledFacts", "recalled"]
 
 # As measured on conclusions of agents and later questions of others (benchmark/README.md): what
 # scores so much answers the question, and what scores half as much may help.
 LEADS, _HELPS = 0.35, 0.2
-# What a companion said it finds again: nothing less is an answer where it could be asked.
-SETTLES = 0.6
+# Where a model could be asked in its place, a finding answers from here on, and what the model
+# itself said from there on: it finds that again.
+SETTLES, OF_COMPANION = 0.45, 0.6
 _MOST = 3
 # The first so many places that the index ranks.
 _RANKED = 12
