@@ -63,7 +63,6 @@ async def ask(
     """Answer with what is true now, and remember the answer.
 
     Its deadline counts from `asked_at` on the loop's clock, which is now if it did not wait.
-
     What asks nothing is told how to ask, and is not remembered.
 
     Raises:

@@ -1,4 +1,4 @@
-"""`facts list|why|pin|forget` against a real server that learned them without a model."""
+"""`facts list|why|pin|forget` against a real server that was told them, without a model."""
 
 import subprocess
 import sys
@@ -8,30 +8,30 @@ from pathlib import Path
 import pytest
 
 from tests.cli.shell import Done
-from tests.support.learning import notify, tool, wait_for
+from tests.support.learning import notify, wait_for
 from tests.support.server import RunningServer, running_server
 
-# More files than a small window holds, so that it is compacted.
-_FILES = 950
+_FILES = 12
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     folder = tmp_path_factory.mktemp("facts")
-    with running_server(folder, LIVE_MEMORY_MAX_CONTEXT_TOKENS="4096") as running:
+    with running_server(folder) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def project(server: RunningServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A workspace whose facts were distilled by rule."""
+    """A workspace of which an agent found out something of each file."""
     root = tmp_path_factory.mktemp("learned")
     for n in range(_FILES):
         text = f"LIMIT_{n} = {n}\n\n\ndef check_{n}(users):\n    return users < LIMIT_{n}\n"
         (root / f"part{n:03}.py").write_text(text)
-    events = [tool(root, "Read", file_path=str(root / f"part{n:03}.py")) for n in range(_FILES)]
-    notify(server, root, *events)
-    wait_for(server, root, "facts", 20)
+    said = "\n".join(f"- `LIMIT_{n}` is `{n}` (part{n:03}.py:1)." for n in range(_FILES))
+    stop = {"hook_event_name": "Stop", "session_id": "s", "cwd": str(root)}
+    notify(server, root, {**stop, "last_assistant_message": said})
+    wait_for(server, root, "facts", _FILES)
     return root
 
 
@@ -54,35 +54,34 @@ def _facts(server: RunningServer, project: Path, *more: str) -> list[dict[str, o
 
 
 @pytest.mark.promise("ingest-is-free")
-def test_what_was_read_is_listed_with_the_places_it_stands_on(
+def test_what_was_found_out_is_listed_with_the_places_it_stands_on(
     server: RunningServer, project: Path
 ) -> None:
     listed = _run(server, project, "list")
     assert listed.code == 0
-    assert "`LIMIT_0` is `0`" in listed.out
-    assert "(part000.py:1-1)" in listed.out
+    assert "`LIMIT_5` is `5`" in listed.out
+    assert "(part005.py:1)" in listed.out
+    assert "the agent" in listed.out
     figures = server.request("GET", f"/stats?cwd={project}").json
     assert figures["model_calls"] == 0
-    assert figures["known_files"] == _FILES
-    assert figures["last_compaction"]["by_model"] is False  # type: ignore[index]  # JSON
 
 
 def test_why_names_sources_and_dates(server: RunningServer, project: Path) -> None:
     fact = _facts(server, project)[-1]
     why = _run(server, project, "why", str(fact["id"])[:8])
     assert why.code == 0
-    assert "by rule" in why.out
+    assert "said by    the agent" in why.out
     assert "unchanged" in why.out
 
 
 def test_a_changed_source_makes_its_facts_stale_and_restored_bytes_fresh(
     server: RunningServer, project: Path
 ) -> None:
-    file = project / "part000.py"
+    file = project / "part005.py"
     before = file.read_bytes()
     file.write_bytes(b"# empty\n")
     stale = _facts(server, project, "--stale")
-    assert {source["path"] for fact in stale for source in fact["sources"]} == {"part000.py"}  # type: ignore[attr-defined]  # JSON
+    assert {source["path"] for fact in stale for source in fact["sources"]} == {"part005.py"}  # type: ignore[attr-defined]  # JSON
     file.write_bytes(before)
     assert _facts(server, project, "--stale") == []
 

@@ -66,7 +66,7 @@ def test_the_words_of_all_sentences_of_a_text_count_together() -> None:
 
 def test_the_task_that_a_text_was_written_for_counts_too() -> None:
     text = "It is opened again after a while."
-    plain = _fact("plain", text, of="plain")
+    plain = _fact("plain", f"A broken connection. {text}", of="plain")
     asked_so = _fact("asked", text, of="asked", task="Why does a broken connection heal?")
     asked = _asked(broken=2.0, connection=2.0, open=1.0)
     assert _found(asked, plain, asked_so)[0] == "asked"
