@@ -116,14 +116,16 @@ def _marks(folder: Path) -> list[str]:
 @pytest.mark.parametrize(
     "given",
     [
-        {"PYTHONPATH": ":/x"},
-        {"PYTHONPATH": "."},
-        {"PYTHONPATH": "../project"},
-        {"PYTHONUSERBASE": "."},
-        {"PYTHONSTARTUP": "click.py", "PYTHONINSPECT": "1"},
+        # Each leads to the workspace, so that any one that is followed leaves a mark.
+        {
+            "PYTHONPATH": ":/x:.:../project",
+            "PYTHONUSERBASE": ".",
+            "PYTHONSTARTUP": "click.py",
+            "PYTHONINSPECT": "1",
+        },
         {"PYTHONWARNINGS": "error::click.Warning", "PYTHONPATH": ""},
     ],
-    ids=str,
+    ids=["paths", "warnings"],
 )
 def test_modules_of_the_workspace_are_never_imported(
     shell: Shell, given: Mapping[str, str]

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
@@ -52,11 +53,46 @@ def project(tmp_path: Path) -> Path:
     return _project(tmp_path)
 
 
+@dataclass(frozen=True, slots=True)
+class Reloaded:
+    """A server whose model is named by its configuration file, and can become another one."""
+
+    server: RunningServer
+    config: Path
+
+    def to(self, channel: Channel, protocol: str) -> RunningServer:
+        """The same server, with the model behind this channel."""
+        self.config.write_text(f'base_url = "{_base_url(channel, protocol)}"\n')
+        assert self.server.request("POST", "/reload", {}).status == 200
+        return self.server
+
+
+@pytest.fixture(scope="module", params=PROTOCOLS)
+def protocol(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def reloaded(
+    protocol: str, endpoint: ScriptedEndpoint, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Reloaded]:
+    folder = tmp_path_factory.mktemp(protocol)
+    config = folder / "config" / "live-memory" / "config.toml"
+    config.parent.mkdir(parents=True)
+    settings = _settings(protocol, endpoint.open(Text("unused")))
+    config.write_text(f'base_url = "{settings.pop("LIVE_MEMORY_BASE_URL")}"\n')
+    with running_server(folder, XDG_CONFIG_HOME=str(folder / "config"), **settings) as server:
+        yield Reloaded(server, config)
+
+
+def _base_url(channel: Channel, protocol: str) -> str:
+    return channel.base_url + ("/v1" if protocol == "openai" else "")
+
+
 def _settings(protocol: str, channel: Channel) -> dict[str, str]:
-    base_url = channel.base_url + ("/v1" if protocol == "openai" else "")
     return {
         "LIVE_MEMORY_PROVIDER": protocol,
-        "LIVE_MEMORY_BASE_URL": base_url,
+        "LIVE_MEMORY_BASE_URL": _base_url(channel, protocol),
         "LIVE_MEMORY_API_KEY": "sk-test-not-a-real-key-0001",
         "LIVE_MEMORY_MODEL": "claude-haiku-4-5" if protocol == "anthropic" else "gpt-5-mini",
     }
@@ -70,7 +106,6 @@ def _ask(server: RunningServer, project: Path, **more: object) -> dict[str, obje
     return answer
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.promise("citations-checked")
 def test_a_companion_explores_and_its_lines_arrive_corrected(
     protocol: str, endpoint: ScriptedEndpoint, project: Path, tmp_path: Path
@@ -105,10 +140,9 @@ def test_a_companion_explores_and_its_lines_arrive_corrected(
     assert "sk-test-not-a-real-key-0001" not in server.log.read_text()
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.promise("citations-checked")
 def test_what_models_really_write_arrives_as_it_was_said(
-    protocol: str, endpoint: ScriptedEndpoint, tmp_path: Path
+    protocol: str, endpoint: ScriptedEndpoint, reloaded: Reloaded, tmp_path: Path
 ) -> None:
     """The text arrives letter by letter where its citations are right."""
     root = tmp_path / "project"
@@ -118,16 +152,14 @@ def test_what_models_really_write_arrives_as_it_was_said(
     said = [Text(answer) for answer in WHOLE]
     plays = [play for pair in zip(reads, said, strict=True) for play in pair]
     channel = endpoint.open(*plays)
-    with running_server(tmp_path, **_settings(protocol, channel)) as server:
-        for n, answer in enumerate(WHOLE):
-            given = _ask(
-                server, root, question=f"What does answer {n} say?", max_answer_tokens=4000
-            )
-            assert (given["mode"], given["grounding"]) == ("companion", "verified")
-            assert given["answer"] == answer
-            citations = given["citations"]
-            assert isinstance(citations, list)
-            assert {each["status"] for each in citations} == {"verified"}
+    server = reloaded.to(channel, protocol)
+    for n, answer in enumerate(WHOLE):
+        given = _ask(server, root, question=f"What does answer {n} say?", max_answer_tokens=4000)
+        assert (given["mode"], given["grounding"]) == ("companion", "verified")
+        assert given["answer"] == answer
+        citations = given["citations"]
+        assert isinstance(citations, list)
+        assert {each["status"] for each in citations} == {"verified"}
 
 
 OVERLONG = {"error": {"type": "invalid_request_error", "message": "prompt is too long: 9 > 8"}}
@@ -142,7 +174,6 @@ FAULTS: dict[str, Play] = {
 }
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.promise("always-something-true")
 @pytest.mark.parametrize(
     ("fault", "calls", "said"),
@@ -157,14 +188,20 @@ FAULTS: dict[str, Play] = {
     ],
 )
 def test_a_fault_of_the_endpoint_ends_in_evidence_within_the_deadline(
-    protocol: str, fault: str, calls: int, said: str, *, endpoint: ScriptedEndpoint, tmp_path: Path
+    fault: str,
+    calls: int,
+    said: str,
+    *,
+    protocol: str,
+    endpoint: ScriptedEndpoint,
+    reloaded: Reloaded,
+    project: Path,
 ) -> None:
     """S37, S38, S42, S43, C10, C32, C34."""
-    project = _project(tmp_path)
     channel = endpoint.open(FAULTS[fault])
-    with running_server(tmp_path, **_settings(protocol, channel)) as server:
-        answer = _ask(server, project, timeout=5)
-        log = server.log.read_text()
+    server = reloaded.to(channel, protocol)
+    answer = _ask(server, project, timeout=5)
+    log = server.log.read_text()
     assert answer["mode"] == "evidence"
     assert answer["grounding"] == "verified"
     notice = str(answer["notice"])
@@ -175,7 +212,6 @@ def test_a_fault_of_the_endpoint_ends_in_evidence_within_the_deadline(
     assert 1 <= len(channel.requests) <= calls
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_the_model_is_swapped_by_a_reload_and_its_verdict_is_told(
     protocol: str, endpoint: ScriptedEndpoint, project: Path, tmp_path: Path
 ) -> None:

@@ -8,9 +8,24 @@ import trio.testing
 def anyio_backend(request: pytest.FixtureRequest) -> str | tuple[str, dict[str, object]]:
     """The loop's name; `virtual` is trio with a clock that jumps, a new one for each test.
 
-    Where threads are at work, `patient` waits for them a little before it jumps.
+    Where threads are at work, `patient` waits for them before it jumps, however long they take.
     """
-    if request.param in ("virtual", "patient"):
-        threshold = 0.05 if request.param == "patient" else 0
-        return "trio", {"clock": trio.testing.MockClock(autojump_threshold=threshold)}
+    match request.param:
+        case "virtual":
+            return "trio", {"clock": trio.testing.MockClock(autojump_threshold=0)}
+        case "patient":
+            return "trio", {"clock": _patient()}
     return str(request.param)
+
+
+def _patient() -> trio.testing.MockClock:
+    # Real seconds from one look to the next whether all is idle but threads.
+    clock = trio.testing.MockClock(autojump_threshold=0.001)
+    jump = clock.jump
+
+    def jump_without_threads(seconds: float) -> None:
+        if trio.testing.active_thread_count() == 0:
+            jump(seconds)
+
+    clock.jump = jump_without_threads  # type: ignore[method-assign]  # a final class
+    return clock
