@@ -14,13 +14,7 @@ from live_memory.core.answer import Answer, CitationStatus, Grounding, Question,
 from live_memory.core.companion.prompt import KNOWN
 from live_memory.core.evidence.packet import room_of
 from live_memory.core.evidence.places import RankedFileText
-from live_memory.core.findings.relevance import (
-    LEADS,
-    OF_COMPANION,
-    SETTLES,
-    RecalledFacts,
-    recalled,
-)
+from live_memory.core.findings.relevance import LEADS, SURE, RecalledFacts, recalled
 from live_memory.core.findings.standing import (
     StandingFact,
     about_the_same,
@@ -71,7 +65,7 @@ async def with_what_is_known(
     """Evidence opened by what answers the question, or closed by what may help.
 
     The caller has compared what is known with the disk; each fact's lines are opened again here.
-    Where there is a model to ask, only what surely answers leads.
+    What the model that can be asked said itself leads only where it surely answers.
     """
     ledger = memory.window.ledger
     if not ledger.facts:
@@ -96,7 +90,7 @@ async def with_what_is_known(
         if same:
             blocks.append((each.only([fact.fact for fact in same]), same))
     blocks.sort(key=lambda pair: -pair[0].facts[0].learned_at)
-    is_sure = best.score >= SETTLES
+    is_sure = best.score >= SURE
     room = (room_of(most) if is_sure else _DOUBTFUL) // len(blocks)
     lead = "\n\n".join(
         established(each, facts, files, question.asked_at, room=room) for each, facts in blocks
@@ -118,10 +112,9 @@ async def with_what_is_known(
 
 
 def _leads(found: RecalledFacts, *, has_model: bool) -> bool:
+    """Whether a text answers; what a model said itself, it would find again where it is asked."""
     first = found.facts[0]
-    enough = LEADS
-    if has_model:
-        enough = OF_COMPANION if first.author is Author.COMPANION else SETTLES
+    enough = SURE if has_model and first.author is Author.COMPANION else LEADS
     return bool(first.conclusion) and found.score >= enough
 
 

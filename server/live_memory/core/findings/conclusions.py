@@ -6,16 +6,17 @@ is what our own answers said before.
 
 import hashlib
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from live_memory.core.answer import Citation, CitationStatus
-from live_memory.core.checking.citations import CheckedText, checked_sentences
+from live_memory.core.answer import Citation, CitationStatus, Grounding
+from live_memory.core.checking.citations import CheckedText, check, checked_sentences
 from live_memory.core.checking.claim_check import SourceFile
+from live_memory.core.checking.claims import ClaimPiece, ClaimPieceKind
 from live_memory.core.compaction.fact_check import KnownFacts, fact_id
 from live_memory.core.compaction.fact_wording import stated, statement, without_places
 from live_memory.core.evidence.places import Place, RankedFileText
 from live_memory.core.evidence.question import terms_of
-from live_memory.core.evidence.words import tokens_of_word, vocabulary, words_of
+from live_memory.core.evidence.words import base_name, tokens_of_word, vocabulary, words_of
 from live_memory.core.hosts.notices import Conclusion
 from live_memory.core.memory.ledger import Fact, FactId, FactKind, Ledger, Source
 from live_memory.core.memory.window import Concluded
@@ -113,8 +114,13 @@ def _kept(
     if statement(bare, longest=_LONGEST) is None or not (said := stated(bare)).is_checkable:
         return None, ()
     lines = [line for c in held for line in sources[c.path].lines[c.start - 1 : c.end]]
-    is_here = all(any(address in line for line in lines) for address in said.addresses)
-    return (text, held) if is_here and _are_known(said.proper, held, sources) else (None, ())
+    is_here = (
+        all(any(address in line for line in lines) for address in said.addresses)
+        and _are_known(said.proper, held, sources)
+        and _are_names(said.pieces, sources.values())
+        and check(text, sources).grounding is Grounding.VERIFIED  # also where it stands alone
+    )
+    return (text, held) if is_here else (None, ())
 
 
 def _are_known(
@@ -124,6 +130,15 @@ def _are_known(
     tokens = {token for n in names for part in words_of(n) for token in tokens_of_word(part)[:1]}
     files = [sources[path] for path in {citation.path for citation in held}]
     return all(any(t in file.where or t in file.name for file in files) for t in tokens)
+
+
+def _are_names(pieces: Iterable[ClaimPiece], files: Collection[SourceFile]) -> bool:
+    """Whether each name that is not said to be absent occurs in a file that the text cites."""
+    names = (p for p in pieces if p.kind is ClaimPieceKind.NAME and not p.is_denied)
+    return all(
+        any(name in file.words or name in file.path.text for file in files)
+        for name in (base_name(piece.text) for piece in names)
+    )
 
 
 def _novelty(text: str, held: Sequence[Citation], files: Mapping[RelPath, RankedFileText]) -> float:

@@ -12,23 +12,23 @@ from functools import lru_cache
 from itertools import chain
 
 from live_memory.core.evidence.places import Candidates, Terms
-from live_memory.core.evidence.words import vocabulary
+from live_memory.core.evidence.words import base_name, tokens_of_word, vocabulary
 from live_memory.core.memory.ledger import Fact, Ledger
 
-__all__ = ["LEADS", "OF_COMPANION", "SETTLES", "RecalledFacts", "recalled"]
+__all__ = ["LEADS", "SURE", "RecalledFacts", "recalled"]
 
-# As measured on conclusions of agents and later questions of others (benchmark/README.md): what
-# scores so much answers the question, and what scores half as much may help.
-LEADS, _HELPS = 0.35, 0.2
-# Where a model could be asked in its place, a finding answers from here on, and what the model
-# itself said from there on: it finds that again.
-SETTLES, OF_COMPANION = 0.45, 0.6
+# As measured on conclusions of agents and later questions of others (ADR 19): what scores so much
+# answers the question, or surely does, and what scores least may help.
+LEADS, SURE, _HELPS = 0.4, 0.6, 0.2
 _MOST = 3
 # The first so many places that the index ranks.
 _RANKED = 12
 # Agents' texts have a fifth and more words that their lines do not hold. What has fewer tells what
 # is written there, and the index finds that.
 _OWN_WORDS, _LEAST_WORTH = 0.2, 0.3
+# A text that rests on what ranks and holds less of the question, or none of the names that it
+# gives, speaks of something else there.
+_SAID = 0.15
 _OF_WORDS, _OF_TASK, _OF_FILES, _OF_PLACES = 0.6, 0.4, 0.25, 1.5
 # Facts never change their text, so each is cut up once; some 2 kB each.
 _REMEMBERED_TEXTS = 8_192
@@ -54,6 +54,7 @@ class RecalledFacts:
 def recalled(ledger: Ledger, terms: Terms, candidates: Candidates) -> Sequence[RecalledFacts]:
     """The best texts for the question of which the index found `candidates`, best first."""
     asked = frozenset(word for word, _ in terms.weights) | candidates.worth.keys()
+    named = {token for name in terms.names for token in tokens_of_word(base_name(name))[:1]}
     texts = [*_texts(ledger)]
     held = [[asked & _words(fact.text) for fact in facts] for facts in texts]
     tasks = [asked & _words(" ".join(facts[0].questions)) for facts in texts]
@@ -72,12 +73,16 @@ def recalled(ledger: Ledger, terms: Terms, candidates: Candidates) -> Sequence[R
         if not said:
             continue
         ranked = (ranks[p] * (1 - resting[p] / (len(texts) + 1)) for p in paths if p in ranks)
+        held_share = _share(said, worth)
+        is_on_it = min(1.0, held_share / _SAID)
+        if named and named.isdisjoint(frozenset().union(*(_words(fact.text) for fact in facts))):
+            is_on_it = 0.0
         own = sum(fact.novelty for fact in facts) / len(facts) / _OWN_WORDS
         score = min(1.0, max(_LEAST_WORTH, own)) * (
-            _OF_WORDS * _share(said, worth)
+            _OF_WORDS * held_share
             + _OF_TASK * _share(task, worth)
-            + _OF_FILES * max(ranked, default=0.0)
-            + _OF_PLACES * _ranked_share(facts, candidates)
+            + is_on_it * _OF_FILES * max(ranked, default=0.0)
+            + is_on_it * _OF_PLACES * _ranked_share(facts, candidates)
         )
         if score >= _HELPS:
             found.append(RecalledFacts(facts, score, tuple(_share(one, worth) for one in each)))
