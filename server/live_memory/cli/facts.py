@@ -124,7 +124,7 @@ def _reasons(fact: Form) -> str:
         _line(fact),
         f"said by    {_BY[str(fact['author'])]}{session}, checked against its sources",
         f"learned    {_day(fact)}",
-        f"led        {fact['uses']} answers",
+        f"led        {fact['uses']} answer{'' if fact['uses'] == 1 else 's'}",
     ]
     if fact["since"]:
         lines.append(f"true since {str(fact['since'])[:_COMMIT_DIGITS]}")

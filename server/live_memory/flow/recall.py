@@ -39,6 +39,7 @@ _FEW = 200
 # Of an answer, what evidence takes behind a lead that surely answers, and the fewest tokens that
 # it is worth showing in.
 _BEHIND, _LEAST_TOKENS = 0.4, 256
+_BESIDES = "The index finds, besides:"
 # Characters of a lead that may be about something else.
 _DOUBTFUL = 2_400
 # So many questions back one is asked again because its answer was not enough.
@@ -106,7 +107,9 @@ async def with_what_is_known(
         )
     is_nothing = is_sure and bool(told) and evidence.grounding is Grounding.UNGROUNDED
     is_beside = left < _LEAST_TOKENS or is_nothing
-    opened = _with(told, evidence, files, text=lead if is_beside else f"{lead}\n\n{evidence.text}")
+    opened = _with(
+        told, evidence, files, text=lead if is_beside else f"{lead}\n\n{_BESIDES}\n{evidence.text}"
+    )
     opened = replace(opened, facts=tuple(each.fact.id for each in told))
     return KnownAnswer(opened, settles=2 * len(told) >= len(best.facts))
 
