@@ -106,18 +106,27 @@ def _ask(server: RunningServer, project: Path, **more: object) -> dict[str, obje
     return answer
 
 
+def _calls_and_files(server: RunningServer, project: Path) -> tuple[int, object]:
+    """The calls of questions to models, in all workspaces, and the files known in this one."""
+    stats = server.request("GET", f"/stats?cwd={project}").json
+    spend = stats["spend"]
+    assert isinstance(spend, dict)
+    return spend["ask"]["calls"] if "ask" in spend else 0, stats["known_files"]
+
+
 @pytest.mark.promise("citations-checked")
 def test_a_companion_explores_and_its_lines_arrive_corrected(
-    protocol: str, endpoint: ScriptedEndpoint, project: Path, tmp_path: Path
+    protocol: str, endpoint: ScriptedEndpoint, project: Path, reloaded: Reloaded
 ) -> None:
     channel = endpoint.open(
         Tools([("Grep", '{"pattern": "MAX_RETRIES"}'), ("find_symbol", '{"name": "allowed"}')]),
         Tools([("Read", '{"path": "pkg/limits.py"}')]),
         Text("`MAX_RETRIES` is 7 (pkg/limits.py:1), used by `allowed` (pkg/ghost.py:3)."),
     )
-    with running_server(tmp_path, **_settings(protocol, channel)) as server:
-        answer = _ask(server, project)
-        stats = server.request("GET", f"/stats?cwd={project}").json
+    server = reloaded.to(channel, protocol)
+    before, _ = _calls_and_files(server, project)
+    answer = _ask(server, project)
+    calls, known_files = _calls_and_files(server, project)
     assert answer["answer"] == (
         "`MAX_RETRIES` is 7 (pkg/limits.py:3), "
         "used by `allowed` (pkg/ghost.py:3 (not found there))."
@@ -131,10 +140,7 @@ def test_a_companion_explores_and_its_lines_arrive_corrected(
     usage = answer["usage"]
     assert isinstance(usage, dict)
     assert (usage["model_calls"], usage["tool_calls"]) == (3, 3)
-    assert stats["known_files"] == 1
-    spend = stats["spend"]
-    assert isinstance(spend, dict)
-    assert spend["ask"]["calls"] == 3
+    assert (calls - before, known_files) == (3, 1)
     seen = json.dumps(channel.requests[-1].body)
     assert "pkg/limits.py:3\\n3|MAX_RETRIES = 7" in seen
     assert "sk-test-not-a-real-key-0001" not in server.log.read_text()
@@ -213,26 +219,22 @@ def test_a_fault_of_the_endpoint_ends_in_evidence_within_the_deadline(
 
 
 def test_the_model_is_swapped_by_a_reload_and_its_verdict_is_told(
-    protocol: str, endpoint: ScriptedEndpoint, project: Path, tmp_path: Path
+    protocol: str, endpoint: ScriptedEndpoint, project: Path, reloaded: Reloaded
 ) -> None:
     first = endpoint.open(Text("`MAX_RETRIES` is 7 (pkg/limits.py:3)."))
     second = endpoint.open(Tools([("report_ready", "{}")]))
-    settings = _settings(protocol, first)
-    base_url = settings.pop("LIVE_MEMORY_BASE_URL")
-    config = tmp_path / "config" / "live-memory" / "config.toml"
-    config.parent.mkdir(parents=True)
-    config.write_text(f'base_url = "{base_url}"\n')
-    with running_server(tmp_path, XDG_CONFIG_HOME=str(tmp_path / "config"), **settings) as server:
-        assert _ask(server, project)["mode"] == "companion"
-        config.write_text(f'base_url = "{base_url.replace(first.base_url, second.base_url)}"\n')
-        assert server.request("POST", "/reload", {}).json["model"] == settings["LIVE_MEMORY_MODEL"]
-        verdict = server.request("POST", "/v1/models/test", {}).json
-        assert (verdict["is_reachable"], verdict["has_tools"]) == (True, True)
-        assert verdict["mode"] == "companion"
-        config.write_text("base_url = 5\n")
-        refused = server.request("POST", "/reload", {})
-        assert refused.status == 400
-        assert b"base_url" in refused.body
+    server = reloaded.to(first, protocol)
+    assert _ask(server, project)["mode"] == "companion"
+    reloaded.config.write_text(f'base_url = "{_base_url(second, protocol)}"\n')
+    model = _settings(protocol, second)["LIVE_MEMORY_MODEL"]
+    assert server.request("POST", "/reload", {}).json["model"] == model
+    verdict = server.request("POST", "/v1/models/test", {}).json
+    assert (verdict["is_reachable"], verdict["has_tools"]) == (True, True)
+    assert verdict["mode"] == "companion"
+    reloaded.config.write_text("base_url = 5\n")
+    refused = server.request("POST", "/reload", {})
+    assert refused.status == 400
+    assert b"base_url" in refused.body
     assert len(first.requests) == 1
 
 
