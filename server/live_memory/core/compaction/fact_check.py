@@ -33,13 +33,6 @@ __all__ = [
     "standing",
 ]
 
-# Whether a sentence stands on the lines it names: the check of answers, but stricter.
-#
-# An answer is read once, a fact for months. So every name and all code must be there, a constant
-# must stand on a line that sets it, what is written as a proper noun must occur in the source, and
-# no place is moved to where the sentence would stand.
-
-
 # Where the cited lines are copied to, so that several places are checked as one.
 _COPY = RelPath("copied/lines.c")
 _WORD = re.compile(r"0[xXbBoO]\w+|[A-Za-z_$][\w$]*|\d[\d_.]*\d|\d")
@@ -102,7 +95,10 @@ def standing(
 ) -> tuple[Place, ...] | None:
     """The places on which a text stands, with further lines for its names; nothing if it does not.
 
-    All `places` lie within `pages`.
+    All `places` lie within `pages`. This is stricter than the check of answers: an answer is read
+    once, a fact for months. So every name and all code must be there, a constant must stand on a
+    line that sets it, what is written as a proper noun must occur in the source, and no place is
+    moved to where the sentence would stand.
     """
     said = stated(text)
     cited = [pages[path] for path in dict.fromkeys(place.path for place in places)]
@@ -214,9 +210,6 @@ def _path_words(path: RelPath) -> Iterator[str]:
 
 def _plain(number: str) -> str:
     return number.replace("_", "").replace(",", "").lstrip("-") if number[-1:].isdigit() else number
-
-
-# What a model proposes as facts, read from whatever it wrote; nothing of it is believed yet.
 
 
 # Bounds of the work: a summary of 60 facts has some 20,000 characters, one fact some 300.
