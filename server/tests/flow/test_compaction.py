@@ -35,7 +35,6 @@ def _facts(*lines: tuple[str, str, int, int]) -> str:
         json.dumps(
             {
                 "text": text,
-                "kind": "value",
                 "sources": [{"path": path, "start": start, "end": end}],
             }
         )

@@ -17,7 +17,7 @@ from live_memory.core.errors import OutsideWorkspace
 from live_memory.core.evidence.places import Place
 from live_memory.core.evidence.words import tokens_of_word, vocabulary, words_of
 from live_memory.core.memory.learning import Span, merged
-from live_memory.core.memory.ledger import Fact, FactId, FactKind, Ledger, Source
+from live_memory.core.memory.ledger import Fact, FactId, Ledger, Source
 from live_memory.core.memory.window import QuestionAnswered
 from live_memory.core.values import ContentHash, Instant, RelPath
 
@@ -230,7 +230,6 @@ class Proposal:
     """
 
     text: str
-    kind: FactKind
     places: tuple[Place, ...]
 
 
@@ -240,7 +239,7 @@ def proposals(text: str) -> Sequence[Proposal]:
     for record in _records(text[:_LONGEST_REPLY]):
         said = record.get("text")
         if isinstance(said, str):
-            found.append(Proposal(said, _kind(record.get("kind")), _places(record.get("sources"))))
+            found.append(Proposal(said, _places(record.get("sources"))))
         if len(found) >= _MOST_PROPOSALS:
             break
     return tuple(found)
@@ -276,13 +275,6 @@ def _decoded(text: str) -> tuple[dict[str, object] | None, int]:
     except (ValueError, RecursionError):
         return None, 0
     return (value, size) if isinstance(value, dict) else (None, 0)
-
-
-def _kind(value: object) -> FactKind:
-    try:
-        return FactKind(str(value).strip().lower())
-    except ValueError:
-        return FactKind.BEHAVIOUR
 
 
 def _places(value: object) -> tuple[Place, ...]:
@@ -357,7 +349,6 @@ def admitted(
             id=fact_id(text, [place.path for place in places]),
             text=text,
             sources=tuple(Source(p.path, sources[p.path].sha, p.start, p.end) for p in places),
-            kind=proposal.kind,
             learned_at=now,
             since=since,
             questions=tuple(_questions(places, answers)),
