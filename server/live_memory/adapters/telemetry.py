@@ -32,8 +32,6 @@ from live_memory.core.values import Instant, WorkspaceKey
 
 __all__ = ["LEVELS", "Level", "LogFile", "LogSink", "LogStream", "StandardError"]
 
-# How severe each signal is: the one table that `log_level` is about.
-
 
 class Level(IntEnum):
     """From what only a developer of this server reads to what a person must act on."""
@@ -123,19 +121,18 @@ class LogSink:
         return False
 
 
-# Standard error that never holds up who writes: what it does not take at once is dropped, counted.
-#
-# A pipe that nobody reads fills after 64 kB, and then a plain write waits for ever, with the event
-# loop or a lock in hand. The flag that makes writes return at once would belong to whoever shares
-# the descriptor too, so it is asked before each piece instead.
-
-
 # A pipe that takes anything takes this much (PIPE_BUF).
 _PIECE = 4_096
 
 
 class StandardError(io.TextIOBase):
-    """A text stream over a descriptor; neither a full pipe nor a closed one is an error."""
+    """A text stream over a descriptor; neither a full pipe nor a closed one is an error.
+
+    A pipe that nobody reads fills after 64 kB, and then a plain write waits for ever, with the
+    event loop or a lock in hand. The flag that makes writes return at once would belong to whoever
+    shares the descriptor too, so it is asked before each piece instead. What it does not take at
+    once is dropped, and counted.
+    """
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -204,9 +201,6 @@ def lines_lost(count: int) -> bytes:
     """The line that says how many are missing, where any are."""
     fields = {"event": "LogLinesLost", "level": "warning", "lines": count}
     return json.dumps(fields).encode() + b"\n" if count else b""
-
-
-# A log file for its owner alone, bounded in size and number; what it cannot take, it counts.
 
 
 # A line has some 200 bytes, so that these hold the last 15,000 signals: weeks of a person's work.

@@ -45,9 +45,6 @@ __all__ = [
     "observed_tree",
 ]
 
-# Where a watching thread puts what it hears, for a task that takes it from there.
-
-
 # As many as may wait to be learned; of more, all that is in view is compared with the disk anyway.
 _MOST_NAMES = 1_000
 
@@ -110,12 +107,6 @@ class ChangeQueue:
         self._something.set()
 
 
-# Linux: one inotify instance a workspace, a watch for each folder, all read by one thread.
-#
-# Of `watchdog` this takes the layer below its observers: those start a thread for each folder, and
-# keep it to themselves when the kernel's queue overflowed.
-
-
 # What changes bytes or names. Opening and closing does not: our own reads are not heard.
 _CHANGES = Mask(
     InotifyConstants.IN_MODIFY
@@ -162,7 +153,11 @@ class _Folder:
 
 
 class InotifyFolders:
-    """Watches folders below a root."""
+    """Watches folders below a root with one inotify instance, which one thread reads.
+
+    Of `watchdog` this takes the layer below its observers: those start a thread for each folder,
+    and keep it to themselves when the kernel's queue overflowed.
+    """
 
     def __init__(self, root: str, ear: ChangeQueue, *, gone: Callable[[str], None]) -> None:
         """Open an instance; `gone` hears of folders that are no longer what was watched.
@@ -201,9 +196,6 @@ class InotifyFolders:
         self._inotify.stop()
         self._inotify.join(_JOIN_S)
         self._folders.clear()
-
-
-# Elsewhere: the system's own recursive notification, which costs the same for any tree.
 
 
 _OBSERVED: list[type[FileSystemEvent]] = [

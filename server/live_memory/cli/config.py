@@ -184,9 +184,6 @@ def _write(file: Path, changes: Mapping[str, object]) -> None:
         raise InvalidRequest(f"{file} cannot be changed: {problem}") from problem
 
 
-# The page that documents every setting, made from the settings themselves.
-
-
 def page() -> str:
     """The text of docs/settings.md."""
     rows = "\n".join(

@@ -23,11 +23,6 @@ from live_memory.web.identity import (
 
 __all__ = ["ProvenServer", "find", "get", "health", "post", "stream"]
 
-# Finds the running server: one that proves itself, or the reason why there is none.
-#
-# Nobody sees the token before.
-
-
 # A server that is busy with a first look answers within this; a program that accepts and never
 # speaks costs no more than this.
 _PROBE_S = 2.0
@@ -54,6 +49,8 @@ class ProvenServer:
 
 def find(settings: Settings) -> ProvenServer:
     """The running server of this data folder, wherever it said that it listens.
+
+    Nobody else sees the token.
 
     Raises:
         Failure: nobody answers, or a stranger does.

@@ -30,9 +30,6 @@ from live_memory.web.identity import published, read_token
 
 __all__ = ["CheckVerdict", "of_installation"]
 
-# What `doctor` looks at on this machine; each check names the fix for what is not right.
-
-
 _GRAMMARS = (
     *("python", "javascript", "typescript", "go", "rust", "java"),
     *("c", "cpp", "c_sharp", "ruby", "php", "kotlin", "swift"),
@@ -205,9 +202,6 @@ def _token(data_dir: Path) -> Check:
     return Check("token", CheckVerdict.OK, f"{data_dir / 'token'} is for you alone")
 
 
-# Whether what the agent does gets here: who is named, what waits, and a hook that is tried.
-
-
 # A hook ends within a fifth of a second, the server looks at its event at once; this is for a
 # machine that is busy with other things.
 _WITHIN_S = 10.0
@@ -369,9 +363,6 @@ def _arrived(server: ProvenServer, folder: str) -> str | None:
     )
 
 
-# Which process listens on a port of this machine, as far as the system shows it to us.
-
-
 _PROC = Path("/proc")
 _LISTENS = "0A"
 # Columns of a line in /proc/net/tcp: the address here, the state, and the socket's number.
@@ -401,9 +392,6 @@ def _on(port: int, name: str) -> list[str]:
     columns = [row.split() for row in rows]
     wanted = f"{port:04X}"
     return [c[_INODE] for c in columns if c[_STATE] == _LISTENS and c[_HERE].endswith(wanted)]
-
-
-# Who listens on the port, whether it is our server, and what that says of itself and its model.
 
 
 _AGAIN = "live-memory stop && live-memory start"

@@ -92,9 +92,6 @@ def absolute_path(environ: Mapping[str, str]) -> str:
     return ":".join(dict.fromkeys(folders)) or "/usr/bin:/bin"
 
 
-# Keeps the C library's heap of a long-running server together.
-
-
 # glibc's name for the setting, and as many heaps as two cores use at once. By its own rule each
 # thread gets one, up to eight a core, and what a worker thread freed stays in that: 35 MB more
 # after five minutes of mixed load (benchmark/README, "soak").
@@ -109,9 +106,6 @@ def limit_malloc_arenas() -> None:
             ctypes.CDLL(None).mallopt(_ARENA_MAX, _ARENAS)
 
 
-# Who looks after a server that runs.
-
-
 class StartMode(StrEnum):
     """Decides whether a server ends when it is not needed, and whether another may replace it."""
 
@@ -121,11 +115,6 @@ class StartMode(StrEnum):
     """A session or `start` brought it up: nobody but us looks after it."""
     SERVICE = "service"
     """The machine's supervisor runs it: it stays, and takes the place of a background one."""
-
-
-# How a command ends when it does not succeed, and why no server runs, for who asks later.
-#
-# A session that gets no memory goes on without a word, so what stood in the way is written down.
 
 
 _NAME = "not-started"
@@ -161,7 +150,11 @@ class Failure(click.ClickException):
 
 
 def note_trouble(data_dir: Path, text: str) -> None:
-    """Write down the first line of what went wrong, where that can be."""
+    """Write down the first line of what went wrong, where that can be.
+
+    A session that gets no memory goes on without a word, so what stood in the way is kept for who
+    asks later.
+    """
     with suppress(OSError):
         descriptor = os.open(data_dir / _NAME, _WRITE, 0o600)
         try:
@@ -191,9 +184,6 @@ def trouble_of(data_dir: Path) -> str | None:
         return os.read(descriptor, _LONGEST_MESSAGE).decode("utf-8", "replace").strip() or None
     finally:
         os.close(descriptor)
-
-
-# A file that one process at a time holds; the kernel lets go of it however the process ends.
 
 
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -229,7 +219,7 @@ def holder(file: Path) -> LockHolder | None:
 
 
 class FileLock:
-    """Held from `take` until the `with` block ends.
+    """Held from `take` until the `with` block ends, or the process does, however that is.
 
     What the file says is for a person who looks: a number in it locks nobody out.
     """

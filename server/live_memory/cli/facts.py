@@ -146,9 +146,6 @@ def _forms(reply: Form, name: str) -> Sequence[Form]:
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
-# `stats` and `empty`: what is remembered about a workspace, and forgetting it.
-
-
 @click.command()
 @cwd_option
 @json_option

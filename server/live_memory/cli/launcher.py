@@ -31,9 +31,6 @@ from live_memory.web.identity import RunningServer, ensure_data_dir, published
 
 __all__ = ["ensure_running", "is_older", "stop", "stop_unheard", "take_over"]
 
-# Ask the server to end, and wait until it has.
-
-
 _STOPPED_EVERY_S = 0.05
 # After its last word the process is gone at once; in a container, its number is another's here.
 _LAST_S = 1.0
@@ -130,13 +127,6 @@ def _is_alive(pid: int) -> bool:
     return not state.rpartition(")")[2].lstrip().startswith("Z")
 
 
-# Which server gives way to which: at most once each, because versions only go up.
-#
-# A newer command replaces an older background server, an older command uses a newer one, and a
-# service takes the place of a background server of any version. Whatever somebody looks after, and
-# whatever has a version that we cannot read, is left alone and used.
-
-
 _RELEASE = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,3}")
 # A server without a question in flight saves for at most 5 s, and usually for none.
 _TO_END_S = 10.0
@@ -150,7 +140,13 @@ def is_older(theirs: str, ours: str) -> bool:
 
 
 def is_outdated(server: ProvenServer, settings: Settings) -> bool:
-    """Whether a server should give way to one of this command's version."""
+    """Whether a server should give way to one of this command's version.
+
+    Versions only go up, so each server gives way at most once. A newer command replaces an older
+    background server, an older command uses a newer one, and a service takes the place of a
+    background server of any version. Whatever somebody looks after, and whatever has a version that
+    we cannot read, is left alone and used.
+    """
     there = _in_background(server, settings)
     return there is not None and is_older(there.version, __version__)
 

@@ -1,4 +1,4 @@
-"""`start`, `status` and `stop`."""
+"""`start`, `status`, `stop`, and `headers`, which the plugin's header helper prints."""
 
 import json
 import os
@@ -100,9 +100,6 @@ def _form(server: ProvenServer, settings: Settings) -> dict[str, object]:
         "reasons": list(now.reasons),
         "data_dir": str(settings.data_dir),
     }
-
-
-# `headers`: what the plugin's header helper prints, after the server runs and is proved.
 
 
 _URL_NAME = "CLAUDE_CODE_MCP_SERVER_URL"

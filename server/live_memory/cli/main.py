@@ -152,9 +152,6 @@ def _tell(problem: click.ClickException | InvalidRequest, *, as_json: bool) -> i
     return code
 
 
-# The options that every command shares, and the configuration they lead to.
-
-
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 

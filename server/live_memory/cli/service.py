@@ -23,11 +23,6 @@ from live_memory.web.identity import ensure_data_dir
 
 __all__ = ["Launchd", "Service", "environment_file", "launchd_agent", "supervisor", "systemd_unit"]
 
-# What a supervisor is given to read: a systemd unit, a launchd property list, an environment file.
-#
-# Pure text; `deploy/` shows what it comes out as.
-
-
 LABEL = "live-memory"
 
 # Options that a user's own manager can apply without name spaces of its own, which many machines
@@ -67,7 +62,10 @@ class Service:
 
 
 def systemd_unit(service: Service) -> str:
-    """The unit: started when its user logs in, or with the machine; restarted when it fails."""
+    """The unit: started when its user logs in, or with the machine; restarted when it fails.
+
+    `deploy/` shows what it comes out as.
+    """
     command = " ".join(_quoted(word, doubled="%$") for word in service.command)
     lines = [
         "[Unit]",
@@ -148,9 +146,6 @@ def _quoted(word: str, *, doubled: str = "") -> str:
         word = word.replace(character, character * 2)
     word = word.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{word}"'
-
-
-# The supervisors that we can hand the server to: each installs, removes and shows one service.
 
 
 # A manager that is asked to start us waits until we answer.

@@ -218,13 +218,6 @@ class Answer:
         return replace(self, notice=" ".join(filter(None, (self.notice, notice))) or None)
 
 
-# Which earlier answer may be given again: the same question, made the same way, on the same bytes.
-#
-# What an answer rests on is what it cites, what was read for it, and what was found for the
-# question at the time. A file that is found now and was not found then is news: the question is
-# asked anew.
-
-
 _MADE_BY_A_MODEL = frozenset({Mode.COMPANION, Mode.SINGLE_SHOT})
 
 
@@ -243,7 +236,9 @@ def repeats(
 ) -> bool:
     """Whether an earlier answer would be the answer again, as far as names and hashes can tell.
 
-    The caller still compares every hash of its evidence with the disk.
+    The caller still compares every hash of its evidence with the disk. What an answer rests on is
+    what it cites, what was read for it, and what was found for the question at the time. A file
+    that is found now and was not found then is news: the question is asked anew.
     """
     asked, answer = earlier
     is_alike = (
@@ -267,9 +262,6 @@ def is_same(asked: Question, question: Question) -> bool:
 def _plain(text: str) -> str:
     """A question without what people type differently the second time."""
     return " ".join(text.rstrip(" ?.!").split())
-
-
-# An answer as the caller reads it: text, sources of a model's with their checks, one last line.
 
 
 # A default answer stays under this many characters; clients move longer tool

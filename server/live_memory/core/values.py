@@ -149,9 +149,6 @@ class Origin(StrEnum):
     DISK = "disk"
 
 
-# What a watcher says: which names changed, and how much it watches.
-
-
 @dataclass(frozen=True, slots=True)
 class NoticedChanges:
     """Names of files and folders below the root that changed; with `is_cut`, others did too."""

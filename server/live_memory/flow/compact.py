@@ -41,12 +41,6 @@ from live_memory.ports import Clock, EvidenceIndex, SignalSink
 
 __all__ = ["Compactor", "LastCompaction", "Summariser"]
 
-# Makes facts of what a plan covers, by a model; without one, entries just leave.
-#
-# Sources are opened anew, so that a fact rests on bytes that are there now; what a model proposes
-# is admitted only where these bytes hold it.
-
-
 # What a model writes costs five times what it reads, so few facts and the best ones; a summary
 # takes a cheap model some ten seconds.
 _TIMEOUT_S, _MOST_FACTS = 120.0, 20
@@ -70,7 +64,11 @@ class _Judging:
 
 
 class Summariser:
-    """Turns a plan into the event that carries it out."""
+    """Turns a plan into the event that carries it out.
+
+    Without a model, entries just leave. Sources are opened anew, so that a fact rests on bytes that
+    are there now; what a model proposes is admitted only where these bytes hold it.
+    """
 
     def __init__(
         self,

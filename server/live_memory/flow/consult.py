@@ -191,12 +191,6 @@ class _Loop:
         )
 
 
-# A model without tools: evidence in, one answer out, in a fixed shape where that is enforced.
-#
-# A small model phrases well and finds badly (measured: 4 of 4 questions with the evidence in view,
-# 0 of 5 with free tools). So the index finds, the model phrases, and the check keeps it honest.
-
-
 _SCHEMA: Mapping[str, object] = {
     "type": "object",
     "properties": {"answer": {"type": "string"}},
@@ -209,6 +203,10 @@ async def answer_once(
     model: LanguageModel, question: Question, evidence: Answer, *, give_up_at: float
 ) -> AnswerDraft:
     """Ask once, before `give_up_at`.
+
+    A small model phrases well and finds badly (measured: 4 of 4 questions with the evidence in
+    view, 0 of 5 with free tools). So the index finds, the model phrases without tools, in a fixed
+    shape where that is enforced, and the check keeps it honest.
 
     Raises:
         ModelUnavailable: there is no answer, and why.
@@ -242,9 +240,6 @@ def _text(reply: ModelReply) -> str:
         return text
     answer = value.get("answer") if isinstance(value, dict) else None
     return answer if isinstance(answer, str) and answer.strip() else text
-
-
-# Opens every place a draft cites, as the files are now, and makes an answer of what holds.
 
 
 # A model that cites more files than this lists a folder; the rest are marked as unsupported.
@@ -296,12 +291,6 @@ async def verify(
     return Verified(await anyio.to_thread.run_sync(check, text, sources), files)
 
 
-# The answer by a model: opened with what was found for the question, checked before it is given.
-#
-# Whatever the model does, this ends with an answer: the model's, unless most of the places it
-# names do not hold, else the evidence, with one line that says why.
-
-
 # The companion is told to conclude when this share of its time is left, at least so many seconds:
 # a cheap model writes a default answer in five to ten.
 _CONCLUDE_SHARE, _CONCLUDE_S = 0.2, 2.5
@@ -335,7 +324,11 @@ class OpenQuestion:
 
 
 class Consultation:
-    """One question put to the companion."""
+    """One question put to the companion.
+
+    Whatever the model does, this ends with an answer: the model's, unless most of the places it
+    names do not hold, else the evidence, with one line that says why.
+    """
 
     def __init__(
         self,
@@ -514,9 +507,6 @@ def without_companion(evidence: Answer, why: str) -> Answer:
     """What was found, with the reason why no model answered before its other notices."""
     notice = f"Answered from evidence, without the companion: {why}."
     return replace(evidence, notice=notice).with_notice(evidence.notice)
-
-
-# Gives an earlier answer again where everything it rests on is as it was: no model is asked.
 
 
 _NOTICE = "Asked before; every source was opened again and is unchanged. No model was called."

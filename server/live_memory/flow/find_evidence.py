@@ -181,9 +181,6 @@ def _owner_of(shown: Excerpt, evidence: Evidence) -> Definition | None:
     return evidence.units[0].definition if shown.names else None
 
 
-# Which names of a question stand nowhere as they are written, and what is much like them.
-
-
 _SHOWN_WHOLE = (DefinitionKind.FUNCTION, DefinitionKind.METHOD)
 # A question with more names is a pasted log.
 _MOST_NAMES = 12
@@ -299,12 +296,6 @@ async def _is_there(name: str, evidence: Evidence, desk: QuestionFiles) -> bool:
     return is_spelled(base, (path.text for path in await desk.index.known()))
 
 
-# Looks where the index did not, before anything is said not to be there.
-#
-# All files that the listing has are searched, generated ones and the ends of long ones too; what
-# cannot be searched is named. Most questions need no such look.
-
-
 # A question with more unknown names than these is a pasted log.
 _MOST_SOUGHT_NAMES, _MOST_SOUGHT_PLACES, _MOST_MATCHES = 10, 3, 200
 # What is opened is redacted whole, 8 MB a second.
@@ -321,7 +312,11 @@ T = TypeVar("T")
 async def look_beyond(
     terms: Terms, support: Support, evidence: Evidence, *, desk: QuestionFiles
 ) -> BeyondIndex:
-    """Look for the names that the index lacks, and for definitions of those it only sees used."""
+    """Look for the names that the index lacks, and for definitions of those it only sees used.
+
+    All files that the listing has are searched, generated ones and the ends of long ones too; what
+    cannot be searched is named. Most questions need no such look.
+    """
     is_denied = support.standing in (Sufficiency.APART, Sufficiency.NONE)
     asked = terms, support.unknown, is_denied
     if asked in desk.beyond:

@@ -246,9 +246,6 @@ def _line(use: Use, files: Mapping[RelPath, RankedFileText]) -> str:
     return files[use.place.path].lines[use.place.start - 1]
 
 
-# Who uses a name, as places to show; callers of small callers as well.
-
-
 # What is opened beyond the ranked files bounds the work of a question.
 _MOST_OPENED = 24
 # A name that more definitions share says nothing of which one is called.
@@ -320,9 +317,6 @@ def _there(definitions: Sequence[Definition], evidence: Evidence) -> list[Defini
     return [d for d in opened if is_definition_of(files[d.place.path], d)]
 
 
-# What a place leads on to: the short functions that it calls.
-
-
 # Of 42 everyday questions on how something happens 8 are answered in full with two functions of at
 # most 20 lines that the first place calls, 7 with four or with longer ones, and 6 with none; of 190
 # long ones half a point more of what they name is shown.
@@ -356,9 +350,6 @@ async def _only(name: str, caller: Definition, desk: QuestionFiles) -> Definitio
     found = [d for d in found if d.place.path == caller.place.path] or found
     is_short = len(found) == 1 and found[0].place.end - found[0].place.start < _SHORT
     return found[0] if is_short else None
-
-
-# The way from one definition to another, read backwards over who calls whom.
 
 
 # A name with more definitions than this is no start and no end.

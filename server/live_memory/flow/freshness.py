@@ -29,8 +29,6 @@ from live_memory.ports import Clock, EvidenceIndex, Sandbox, SignalSink, Watcher
 
 __all__ = ["Freshness", "Watching", "WindowViews"]
 
-# What is made of a window, kept from one look to the next.
-
 
 class WindowViews:
     """What a window comes to, brought up to date with the entries that are new.
@@ -198,13 +196,6 @@ class Freshness:
         return None if read.sha == known else FileChanged(path, read.sha, now)
 
 
-# Hands on what a watcher notices, so that a changed file is learned before the next question.
-#
-# A hint and no more: whether what is in view is current is found out when a question comes in.
-# Watched are the folders of the files in view and those above them; so nothing that ignore rules
-# leave out is ever watched, and what memory does not hold costs nothing.
-
-
 # Tools write a file in several steps and git many files at once: one look for all of them.
 _SETTLE_S = 0.3
 _NOT_WANTED = WatchState(problem="setting 'watch' is off")
@@ -213,7 +204,10 @@ _NOT_WANTED = WatchState(problem="setting 'watch' is off")
 class Watching:
     """Keeps one workspace's watcher on what is in view; `offer` gets what may have changed.
 
-    Without a watcher it does nothing.
+    Without a watcher it does nothing. What it says is a hint and no more: whether what is in view
+    is current is found out when a question comes in. Watched are the folders of the files in view
+    and those above them; so nothing that ignore rules leave out is ever watched, and what memory
+    does not hold costs nothing.
     """
 
     def __init__(

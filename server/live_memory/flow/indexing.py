@@ -36,11 +36,9 @@ from live_memory.ports import EvidenceIndex, Sandbox, SignalSink
 
 __all__ = ["FirstLook", "GivingWay", "IndexState", "Indexer", "TurnQueue", "Turns", "first_look"]
 
-# Questions of one workspace take turns: so many at a time, so many waiting, the rest refused.
-
 
 class Turns:
-    """Owner of one workspace's queue of questions."""
+    """Owner of one workspace's queue: `at_once` questions run, `queue` wait, more are refused."""
 
     def __init__(self, *, at_once: int, queue: int) -> None:
         self._room = anyio.Semaphore(at_once)
@@ -372,9 +370,6 @@ class Indexer:
 def takes_long(files: Sequence[ListedFile]) -> bool:
     """Whether it is more than a second's work to take in these files."""
     return len(files) > _SOON or sum(file.signature.size for file in files) > _SOON_BYTES
-
-
-# A question that comes before the index is built: what it is about is found and taken in first.
 
 
 # What is taken in at once, in files and bytes: 0.3 s of work on a free processor, and a second if

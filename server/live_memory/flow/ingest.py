@@ -45,14 +45,11 @@ from live_memory.ports import Clock, Sandbox, SignalSink, WorkspaceIdentity
 
 __all__ = ["MOST_CONCLUSIONS", "MOST_WAITING", "Conclude", "Ingestor", "Waiting"]
 
-# What waits to be looked at: at most so many files, one entry each, the oldest dropped first.
-# Conclusions wait beside them, so that neither pushes the other out.
-
-
 # Paths that may wait, some 0.5 kB each; a burst beyond it is counted and checked as a whole. Four
 # of the largest requests may come before the first of them is learned.
 MOST_WAITING = 4_000
-# Conclusions that may wait: a megabyte of text, and more than any session says in a second.
+# Conclusions that may wait: a megabyte of text, and more than any session says in a second. They
+# wait beside the paths, so that neither pushes the other out.
 MOST_CONCLUSIONS = 64
 # A file that is being edited is looked at once it rests, and at the latest after the second time.
 # So is a conclusion, as a sub-agent's is told twice: when it ends, and as the result of a tool.
@@ -88,7 +85,7 @@ class _Item(Generic[T]):
 
 
 class Waiting(Generic[T]):
-    """A coalescing map in order of arrival, of at most so many."""
+    """A coalescing map in order of arrival, of at most so many; the oldest are dropped first."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -123,9 +120,6 @@ class Waiting(Generic[T]):
         taken = self.all
         self._items.clear()
         return taken
-
-
-# What files that were read come to, one batch after the other; runs in a thread.
 
 
 # Large files are looked at piece by piece: the last few stay at hand, redacted.
@@ -190,9 +184,6 @@ class Judge:
         while len(self._large) > _MOST_LARGE:
             del self._large[next(iter(self._large))]
         return seen
-
-
-# From absolute paths, globs and searches to files of one workspace that may be remembered.
 
 
 # Files that one glob or one search may bring in: more than that nobody has read.

@@ -23,9 +23,6 @@ from live_memory.ports import WorkspaceIdentity
 
 __all__ = ["Ask", "Jobs", "Progress", "WarmKeeping", "keep_warm", "silent"]
 
-# How a long piece of work says where it is.
-
-
 Progress = Callable[[str], Awaitable[None]]
 
 
@@ -129,12 +126,6 @@ class Jobs:
             del self._jobs[job_id]
 
 
-# Keeps a provider's prompt cache from expiring while a person thinks; off unless it is set.
-#
-# The last prompt of each workspace is sent again with one token of reply, until nobody has asked
-# for a while. A cache is kept for about five minutes after its last use.
-
-
 _INTERVAL_S = 240.0
 
 
@@ -148,7 +139,11 @@ class WarmKeeping:
 async def keep_warm(
     keeping: WarmKeeping, models: ModelSlot, open_now: Callable[[], Iterable[Workspace]]
 ) -> None:
-    """Send every open workspace's last prompt again, until cancelled."""
+    """Send every open workspace's last prompt again, until cancelled.
+
+    For while a person thinks: a prompt is sent with one token of reply, until nobody has asked for
+    a while. A provider keeps its cache for about five minutes after its last use.
+    """
     while True:
         await anyio.sleep(_INTERVAL_S)
         for memory in open_now():

@@ -51,19 +51,18 @@ __all__ = [
     "probe",
 ]
 
-# A model that failed is left alone for a while that grows, so that nobody waits for it in vain.
-#
-# Where the while is over, one call finds out for all; a success ends it, and so does a change of
-# the configuration, which makes another of these.
-
-
 _FIRST_S, _LONGEST_S = 5.0, 300.0
 # A model that takes longer than this is not there for anybody; whoever gave it less is alone.
 _PATIENCE_S = 30.0
 
 
 class ModelRest:
-    """Owner of what is known of a model's failures; one a configuration, for all workspaces."""
+    """Owner of what is known of a model's failures; one a configuration, for all workspaces.
+
+    A model that failed is left alone for a while that grows, so that nobody waits for it in vain.
+    Where the while is over, one call finds out for all; a success ends it, and so does a change of
+    the configuration, which makes another of these.
+    """
 
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
@@ -140,9 +139,6 @@ class ModelRest:
             return f"it is being found out whether the model is back; it failed before: {why}"
         until = datetime.fromtimestamp(self._clock.now() + left_s, UTC)
         return f"the model is not asked again before {until:%H:%M:%S} UTC, because it failed: {why}"
-
-
-# What models cost: one purse a server, and a meter around the model for each piece of work.
 
 
 _KEEP_S = 0.8
@@ -369,9 +365,6 @@ class ModelSlot:
         if lent.is_retired and not lent.users:
             with anyio.CancelScope(shield=True):
                 await lent.companion.model.aclose()
-
-
-# Finds out in one or two short calls what a configured model can carry.
 
 
 _TIMEOUT_S = 30.0

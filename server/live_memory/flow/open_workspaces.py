@@ -30,12 +30,6 @@ from live_memory.ports import SignalSink, SnapshotStore, WorkspaceIdentity, Work
 
 __all__ = ["Hub"]
 
-# The table of open workspaces: each is opened once, and those at rest make room for others.
-#
-# A workspace holds some nine descriptors and half a megabyte, so only so many are open at a time.
-# The one that was used longest ago is saved and closed, and opened again by its next use.
-
-
 Open = Callable[[WorkspaceIdentity], Awaitable[Workspace]]
 
 # How often it is looked for one that has come to rest, where all are in use.
@@ -70,7 +64,9 @@ class _Slot:
 class OpenWorkspaces:
     """Owner of the workspaces' tasks, which run in `tasks`.
 
-    Where `most` are open, those at rest make room; `most_in_use` may be in use at a time.
+    Where `most` are open, those at rest make room; `most_in_use` may be in use at a time. A
+    workspace holds some nine descriptors and half a megabyte, so only so many are open at a time.
+    The one that was used longest ago is saved and closed, and opened again by its next use.
     """
 
     def __init__(
@@ -221,17 +217,16 @@ class OpenWorkspaces:
             slot.closed.set()
 
 
-# Facts travel between the work trees of one repository, each only to where its bytes are too.
-#
-# What a linked work tree learns is kept by the main one as well, so it outlives the linked one.
-
-
 # Who waits for room here keeps a workspace of its own from resting.
 _ROOM_S = 1.0
 
 
 class Sharing:
-    """Owner of what was given from one work tree to another."""
+    """Owner of what was given from one work tree to another.
+
+    Each fact goes only to where its bytes are too. What a linked work tree learns is kept by the
+    main one as well, so it outlives the linked one.
+    """
 
     def __init__(self, trees: Worktrees, *, opened: Callable[..., Awaitable[Workspace]]) -> None:
         self._trees = trees

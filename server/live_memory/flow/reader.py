@@ -82,9 +82,6 @@ def _all(reader: Reader, reads: Sequence[FileRead | Skipped]) -> Sequence[Observ
     return [reader.observe(read) for read in reads]
 
 
-# Opens files for questions: current bytes always, redacted once for each version of a file.
-
-
 # A question opens ten to twenty files of some 15 kB, and much the same ones as those before it: 48
 # unlike questions about sphinx open 4 MB. What is kept takes three times this in memory.
 _KEPT_CHARACTERS = 4_000_000

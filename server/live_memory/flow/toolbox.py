@@ -42,9 +42,6 @@ from live_memory.ports import Clock, EvidenceIndex
 
 __all__ = ["Seen", "Toolbox"]
 
-# What `Read` and `Grep` show of files: lines under their place, each behind its number.
-
-
 # What is read of a file beyond the head that is known, when lines there are asked for.
 _LARGEST = 4 * 1024 * 1024
 _SPECIAL = re.compile(r"[.^$*+?{}\[\]\\|()]")
@@ -168,9 +165,6 @@ def _hits(file: RankedFileText, hits: Sequence[int], context: int) -> str:
         taken |= near
         text += excerpt(file.path, file.lines, near, about=within.name if within else "")
     return text
-
-
-# What `find_symbol` and `who_calls` show: definitions with their body, uses with their meaning.
 
 
 # A definition of so many lines is shown whole, and so many of a longer one.

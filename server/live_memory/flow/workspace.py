@@ -44,8 +44,6 @@ __all__ = [
     "statistics",
 ]
 
-# What a workspace is made of: the adapters it is given, and the parts that are built on them.
-
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
@@ -377,9 +375,6 @@ class Workspace:
             signals=self._signals,
             is_saved=found.is_saved,
         )
-
-
-# Figures of one workspace, computed when asked for.
 
 
 @dataclass(frozen=True, slots=True)

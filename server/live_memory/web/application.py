@@ -28,12 +28,6 @@ from live_memory.web.routes import Reload, Routes, check_shape
 
 __all__ = ["Application", "McpLimits", "McpModule", "McpMount", "published_limits"]
 
-# Lets the port open before the MCP library is there: its import takes longer than all the rest.
-#
-# While it is imported every other thread gets a share of the interpreter at best, so who waits for
-# a reply at that moment comes first, unless it is a reply by that very protocol.
-
-
 _MODULE = "live_memory.web.mcp"
 # A first question takes a fifth of a second where there is an index, and seconds where a small
 # repository is looked at for the first time. No garbage is collected until then, so not for long.
@@ -60,7 +54,12 @@ class McpModule(Protocol):
 
 
 class McpMount:
-    """The route `/mcp`; a request that comes too early waits."""
+    """The route `/mcp`; a request that comes too early waits.
+
+    The port opens before the MCP library is there, whose import takes longer than all the rest.
+    While it is imported every other thread gets a share of the interpreter at best, so who waits
+    for a reply at that moment comes first, unless it is a reply by that very protocol.
+    """
 
     def __init__(
         self, serving: Callable[[McpModule], AbstractAsyncContextManager[ASGIApp]], *, drain: Drain
@@ -189,9 +188,6 @@ class Application:
             tasks.start_soon(self._mcp.run)
             tasks.start_soon(self._reception.run)
             task_status.started()
-
-
-# Every published limit, from the constants where it is enforced.
 
 
 def published_limits() -> dict[str, float]:

@@ -39,8 +39,6 @@ __all__ = [
     "problem_of",
 ]
 
-# The one map from what went wrong to what the caller is told.
-
 
 class ErrorClass(StrEnum):
     """What kind of failure a caller has to deal with; every error text names its class."""
@@ -284,9 +282,6 @@ async def _discard(receive: Receive) -> None:
         message = await receive()
         if message["type"] == "http.disconnect" or not message.get("more_body", False):
             return
-
-
-# How the server stops: questions in flight may finish, everything else ends at once.
 
 
 # What a question may still take when the server is told to stop.

@@ -1,6 +1,7 @@
 """How a client knows that the server on a port is its own, before it shows its token.
 
-The command line and the plugin use it too, so this module imports nothing heavy.
+The command line and the plugin use it too, so this module imports nothing heavy. The token is one
+random secret an installation, in a file only its owner can read.
 """
 
 import hashlib
@@ -250,11 +251,6 @@ def _object(data: bytes) -> dict[str, object] | None:
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
-
-
-# The bearer token: one random secret an installation, in a file only its owner can read.
-#
-# The command line reads it too, so this module imports nothing heavy.
 
 
 _FILE = "token"

@@ -25,9 +25,6 @@ from live_memory.web.application import McpLimits
 from live_memory.web.guard import problem_of
 from live_memory.web.routes import folder, parse_question, project_of, while_there
 
-# The arguments of the MCP tools, and the two tools for asking now and collecting later.
-
-
 # The arguments are checked by the same rules as those of `/v1/ask`, whose texts say what to send;
 # the library's own check, which would answer first, is off.
 QuestionText = Annotated[
@@ -108,14 +105,6 @@ def _text(text: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=text)])
 
 
-# Keeps a bounded number of protocol sessions: a new one takes the place of the longest at rest.
-#
-# Clients are killed, and never say that they left: without this, a crowd of them that is gone
-# keeps the next one out until its sessions run out. Others live longer than their session, which a
-# restart or a rest has ended, and never begin another: what they name is opened again for them. It
-# knows sessions by a header only.
-
-
 _HOST, _SESSION, _VERSION = b"host", b"mcp-session-id", b"mcp-protocol-version"
 # Said by requests of the newer protocol, which stand alone.
 _METHOD = b"mcp-method"
@@ -138,7 +127,13 @@ class _Use:
 
 
 class Sessions:
-    """Wraps the protocol's endpoint, which itself refuses what is beyond `most`."""
+    """Wraps the protocol's endpoint, which itself refuses what is beyond `most`.
+
+    A new session takes the place of the longest at rest. Clients are killed, and never say that
+    they left: without this, a crowd of them that is gone keeps the next one out until its sessions
+    run out. Others live longer than their session, which a restart or a rest has ended, and never
+    begin another: what they name is opened again for them. It knows sessions by a header only.
+    """
 
     def __init__(self, app: ASGIApp, *, most: int) -> None:
         self._app = app

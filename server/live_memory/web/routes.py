@@ -56,9 +56,6 @@ __all__ = [
     "while_there",
 ]
 
-# Requests of our own JSON routes: parsed once, strictly, with a short reason when refused.
-
-
 # A hook event nests about ten deep; a batch of a thousand has some ten thousand values.
 MAX_DEPTH = 64
 MAX_VALUES = 200_000
@@ -237,9 +234,6 @@ def _refuse_constant(text: str) -> object:
     raise InvalidRequest(f"the body is not JSON: {text} is no JSON value")
 
 
-# An answer as lines of JSON, one when something happens and the last one with the answer.
-
-
 T = TypeVar("T")
 
 
@@ -248,7 +242,7 @@ class _Ask(Protocol):
 
 
 class AnswerStream:
-    """A reply that runs the question; a client that goes away cancels it."""
+    """Runs the question and sends lines of JSON, the answer last; a client that goes cancels it."""
 
     def __init__(self, ask: _Ask) -> None:
         self._ask = ask

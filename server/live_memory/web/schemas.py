@@ -91,7 +91,7 @@ def entry_form(entry: Entry) -> dict[str, object]:
 def fact_form(fact: Fact) -> dict[str, object]:
     """A fact with why it is believed: sources, dates, the questions it came from."""
     return {
-        **_record(fact, "id", "text", "kind", "author", "learned_at", "since", "questions", "uses"),
+        **_record(fact, "id", "text", "author", "learned_at", "since", "questions", "uses"),
         "session": fact.session or None,
         "pinned": fact.is_pinned,
         "stale": fact.is_stale,

@@ -40,19 +40,17 @@ __all__ = [
     "stop",
 ]
 
-# Accepting pauses where no descriptor is left, and that is said once.
-#
-# The event loop pauses by itself for a second, but tells each of up to 128 vain tries with a
-# trace.
-
-
 # What the event loop says then (asyncio.selector_events, 3.11 to 3.14).
 _NONE_LEFT = "socket.accept() out of system resource"
 _AGAIN_S = 60.0
 
 
 def say_pauses_once(loop: asyncio.AbstractEventLoop) -> None:
-    """Have the loop say one line a minute where it cannot accept; anything else as ever."""
+    """Have the loop say one line a minute where it cannot accept; anything else as ever.
+
+    The event loop pauses by itself for a second, but tells each of up to 128 vain tries with a
+    trace.
+    """
     quiet_until = float("-inf")
 
     # The library's context is an untyped dictionary.
@@ -70,16 +68,15 @@ def say_pauses_once(loop: asyncio.AbstractEventLoop) -> None:
     loop.set_exception_handler(handle)
 
 
-# One packet for the head of a reply and its body.
-#
-# The server library writes them one by one: each is a call of the system, and wakes the client.
-
-
 Data = bytes | bytearray | memoryview
 
 
 class HeadBodyBuffer(asyncio.Transport):
-    """A connection's transport that keeps a head which announces a body for the moment of that."""
+    """A connection's transport that keeps a head which announces a body for the moment of that.
+
+    The server library writes head and body one by one: each is a call of the system, and wakes the
+    client.
+    """
 
     def __init__(self, transport: asyncio.Transport) -> None:
         super().__init__()
@@ -137,12 +134,6 @@ def _announces_body(data: bytes) -> bool:
     return data.startswith(b"HTTP/1.1 ") and b"\r\ncontent-length:" in data.lower()
 
 
-# Connections that wait for a request are few and short-lived, so that slow clients block nobody.
-#
-# The server library has no limit of its own on how long a request may take to arrive; this is its
-# protocol with one.
-
-
 # The head of a request comes in one packet; who needs longer is not a client of ours.
 HEAD_DEADLINE_S = 5.0
 MAX_HEAD_BYTES = 32 * 1024
@@ -161,7 +152,9 @@ class GuardedProtocol(HttpToolsProtocol):
 
     One request is read at a time: what a client sends before the reply is there waits, and where
     that is much, or follows a body in chunks, the client is told by `Connection: close` to send it
-    again (RFC 9112, 9.3.2).
+    again (RFC 9112, 9.3.2). The server library has no limit of its own on how long a request may
+    take to arrive, and slow clients shall block nobody: connections that wait for a request are few
+    and short-lived.
     """
 
     # The signature is the library's; its state is an untyped dictionary there.
@@ -336,12 +329,6 @@ def _as_parsed(head: bytes) -> bytes:
     return b"\n".join(lines)
 
 
-# What one interpreter for all threads means for replies: work beside the loop must not hold it.
-#
-# Where 2,000 files were learned and 12,000 facts made of them, a look through all objects for
-# garbage stops every thread for 0.06 to 0.1 s, and came every other second.
-
-
 # A thread that computes lets others go on after this; 5 ms, which is usual, adds up in each reply.
 _TURN_S = 0.001
 # Young objects as usual. Nothing counts so far as the last, so that all are looked through at rest.
@@ -361,7 +348,12 @@ def set_gil_interval() -> None:
 
 
 async def collect_at_rest() -> None:
-    """Look for garbage while nothing goes on, until cancelled."""
+    """Look for garbage while nothing goes on, until cancelled.
+
+    Work beside the loop must not hold it: where 2,000 files were learned and 12,000 facts made of
+    them, a look through all objects for garbage stops every thread for 0.06 to 0.1 s, and came
+    every other second.
+    """
     before = 0
     while True:
         await anyio.sleep(_REST_S)
@@ -376,14 +368,11 @@ async def collect_at_rest() -> None:
         before = looks
 
 
-# Tells systemd how far we are, where it asked to be told: sd_notify(3) in a few lines.
-
-
 _NAME = "NOTIFY_SOCKET"
 
 
 def tell_supervisor(state: str) -> None:
-    """Send a state such as `READY=1`; without a supervisor that listens, do nothing."""
+    """Send a state such as `READY=1` (sd_notify(3)); without a listener, do nothing."""
     address = os.environ.get(_NAME, "")
     if not address.startswith(("/", "@")):
         return
@@ -542,9 +531,6 @@ async def _stop_on_signal(signals: AsyncIterator[signal.Signals], app: App, serv
         await anext(signals)
         tasks.cancel_scope.cancel()
     server.should_exit = True
-
-
-# What libraries log, as lines like those of our own signals.
 
 
 class _Lines(Protocol):

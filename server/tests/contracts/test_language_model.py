@@ -12,7 +12,6 @@ from live_memory.adapters.llm.anthropic import anthropic_model
 from live_memory.adapters.llm.endpoint import Credential, Endpoints, Target
 from live_memory.adapters.llm.openai_compatible import openai_compatible_model
 from live_memory.adapters.llm.retry import Pace, Retrying
-from live_memory.adapters.llm.scripted import Calls, Fails, Says, Scripted, Stalls, Turn
 from live_memory.core.companion.chat import (
     AssistantTurn,
     Block,
@@ -27,6 +26,7 @@ from live_memory.core.companion.chat import (
 )
 from live_memory.core.errors import ModelOverloaded, ModelRefused, ModelUnavailable, PromptTooLong
 from live_memory.ports import LanguageModel
+from tests.support.doubles.scripted import Calls, Fails, Says, Scripted, Stalls, Turn
 from tests.support.scripted_endpoint import (
     Channel,
     Play,

@@ -7,13 +7,13 @@ from functools import partial
 import anyio
 import pytest
 
-from live_memory.adapters.llm.scripted import Calls, Says, Scripted, Turn
 from live_memory.core.companion.chat import ModelRequest, ToolResults
 from live_memory.core.memory.window import FileGone, FileObserved, Window, current_hashes
 from live_memory.core.values import ContentHash, RelPath
 from live_memory.flow.jobs import silent
 from tests.flow.test_companion import GOOD
 from tests.flow.test_ingest import listening, tool
+from tests.support.doubles.scripted import Calls, Says, Scripted, Turn
 from tests.support.memory import a_question, app_house
 
 

@@ -9,7 +9,6 @@ import anyio
 import pytest
 
 from live_memory.adapters.hooks.claude_code import ClaudeCode
-from live_memory.adapters.llm.scripted import Calls, Says, Scripted
 from live_memory.core.answer import Answer, CitationStatus
 from live_memory.core.companion.chat import ModelReply, ModelRequest
 from live_memory.core.values import ContentHash, RelPath
@@ -20,6 +19,7 @@ from live_memory.flow.workspace import Workspace
 from tests.contracts.sandbox_worlds import git, make_repository, opened_on_disk
 from tests.support.doubles.in_memory_sandbox import InMemoryWorktrees
 from tests.support.doubles.in_memory_spool import InMemorySpool
+from tests.support.doubles.scripted import Calls, Says, Scripted
 from tests.support.memory import House, a_question
 from tests.support.shown_lines import in_view
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 import anyio
 import pytest
 
-from live_memory.adapters.llm.scripted import Fails, Says, Scripted, Turn
 from live_memory.core.answer import Answer, Mode
 from live_memory.core.companion.chat import Cause, ModelRequest, ModelUsage
 from live_memory.core.companion.prompt import entry_tokens
@@ -18,6 +17,7 @@ from live_memory.core.values import Author, ContentHash, Instant, Origin, RelPat
 from live_memory.flow.jobs import silent
 from live_memory.flow.open_workspaces import Hub
 from live_memory.flow.workspace import Workspace
+from tests.support.doubles.scripted import Fails, Says, Scripted, Turn
 from tests.support.memory import House, a_question, app_house
 
 LIMITS = b"MAX_USERS = 40\nMAX_ROOMS = 7\n\n\ndef check(users):\n    return users < MAX_USERS\n"
@@ -35,7 +35,6 @@ def _facts(*lines: tuple[str, str, int, int]) -> str:
         json.dumps(
             {
                 "text": text,
-                "kind": "value",
                 "sources": [{"path": path, "start": start, "end": end}],
             }
         )

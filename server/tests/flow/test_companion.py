@@ -5,7 +5,6 @@ from functools import partial
 import anyio
 import pytest
 
-from live_memory.adapters.llm.scripted import Calls, Fails, Says, Scripted, Stalls, Turn
 from live_memory.core.answer import Answer, CitationStatus, Grounding, Mode, StopReason
 from live_memory.core.companion.chat import (
     Abilities,
@@ -30,6 +29,7 @@ from live_memory.core.values import ContentHash, RelPath
 from live_memory.flow.jobs import silent
 from tests.flow.test_ask import SlowHouse
 from tests.support.doubles.in_memory_sandbox import InMemorySandbox
+from tests.support.doubles.scripted import Calls, Fails, Says, Scripted, Stalls, Turn
 from tests.support.memory import APP, House, a_question, app_house
 
 GOOD = "`RETRY_LIMIT` is 3 (app/config.py:3)."

@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from live_memory.adapters.llm.scripted import Says, Scripted
 from live_memory.core.companion.chat import (
     Abilities,
     Block,
@@ -14,6 +13,7 @@ from live_memory.core.companion.chat import (
 )
 from live_memory.flow.model_slot import Meter, SpendLimiter
 from live_memory.ports import LanguageModel
+from tests.support.doubles.scripted import Says, Scripted
 from tests.support.memory import House
 
 ASKED = ModelRequest((Block("You answer."),), (UserTurn((Block("Why?"),)),))

@@ -3,13 +3,13 @@
 from dataclasses import replace
 from types import MappingProxyType
 
-from live_memory.adapters.llm.scripted import Says, Scripted
 from live_memory.core.answer import Answer, Question
 from live_memory.core.memory.window import FileObserved
 from live_memory.core.values import ContentHash, Origin, RelPath
 from live_memory.flow.jobs import silent
 from live_memory.flow.open_workspaces import Hub
 from tests.support.doubles.in_memory_sandbox import InMemorySandbox
+from tests.support.doubles.scripted import Says, Scripted
 from tests.support.memory import House, a_question
 
 STORE = b"def save_basket(basket):\n    basket.stored = True\n"

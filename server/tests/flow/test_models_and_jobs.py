@@ -6,7 +6,6 @@ from collections.abc import Callable
 import anyio
 import pytest
 
-from live_memory.adapters.llm.scripted import Calls, Fails, Says, Scripted, Stalls, Turn
 from live_memory.core.answer import Answer, Mode
 from live_memory.core.companion.chat import Caps, Cause, ModelRequest
 from live_memory.core.errors import Busy, InvalidRequest, ModelLacksTools, ModelRefused, Unavailable
@@ -15,6 +14,7 @@ from live_memory.flow.model_slot import Companion, ModelRest, ModelSlot, SpendLi
 from live_memory.flow.open_workspaces import Hub
 from tests.flow.test_ask import SlowHouse
 from tests.flow.test_companion import GOOD, Unlisted
+from tests.support.doubles.scripted import Calls, Fails, Says, Scripted, Stalls, Turn
 from tests.support.memory import APP, House, a_question, app_house
 
 

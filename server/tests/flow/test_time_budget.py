@@ -5,7 +5,6 @@ from functools import partial
 import anyio
 import pytest
 
-from live_memory.adapters.llm.scripted import Fails, Says, Scripted, Stalls
 from live_memory.core.answer import Answer, Grounding, Mode, TimeBudget
 from live_memory.core.errors import ModelUnreachable
 from live_memory.core.reading.lookup import Listing
@@ -13,6 +12,7 @@ from live_memory.flow.indexing import Turns
 from live_memory.flow.jobs import silent
 from tests.flow.test_ask import SlowHouse, SlowSandbox
 from tests.support.doubles.in_memory_sandbox import InMemorySandbox
+from tests.support.doubles.scripted import Fails, Says, Scripted, Stalls
 from tests.support.memory import APP, House, a_question, app_house
 
 patient = pytest.mark.parametrize("anyio_backend", ["patient"], indirect=True)

@@ -201,9 +201,6 @@ def _unwritable(why: str) -> str:
     return f"The index cannot be used ({why}). Check the data folder's space and permissions."
 
 
-# Rows of numbers as bytes, the same on every machine.
-
-
 def packed(values: Iterable[int]) -> bytes:
     """Four bytes a number, little-endian."""
     row = array("I", values)
@@ -226,9 +223,6 @@ def numbers(data: bytes) -> array[int]:
     if sys.byteorder == "big":
         row.byteswap()
     return row
-
-
-# The files of an index, packed: an object for each would take ten times the memory.
 
 
 # The signature, the hash, and the number of the first unit and how many there are. Without text
@@ -256,6 +250,7 @@ class Files:
     """Versions of files by number from 1, and by path; a version that is gone leaves a gap.
 
     Versions come in the order of their rows in the database, so a row is found by bisection.
+    Packed, because an object for each would take ten times the memory.
     """
 
     def __init__(self) -> None:
@@ -393,12 +388,6 @@ class KnownFiles(KnownSignatures):
         return self._files.count
 
 
-# Rows by key, in runs: an update appends one, and those of a size are merged to a larger one.
-#
-# A run's rows stand together in the order of their keys, so that writing one touches no other, and
-# merging reads each from its beginning: neither needs memory for more than a row of each run.
-
-
 _TABLES = {"word": "units, counts", "use": "files, lines"}
 # So many runs of a size become one of the next: a key of 100,000 files has some thirty rows, and
 # each row is written three times.
@@ -420,7 +409,11 @@ def rows_of(db: sqlite3.Connection, table: str, key: str) -> Iterator[tuple[byte
 
 
 def append(db: sqlite3.Connection, pairs: Mapping[str, Pairs]) -> None:
-    """Add a run: for each table, what its keys have in it."""
+    """Add a run: for each table, what its keys have in it.
+
+    A run's rows stand together in the order of their keys, so that writing one touches no other,
+    and merging reads each from its beginning: neither needs memory for more than a row of each run.
+    """
     run = _begin(db, level=0)
     for table, of_keys in pairs.items():
         rows = ((key, run, packed(left), packed(right)) for key, (left, right) in of_keys.items())

@@ -118,11 +118,6 @@ def by_word(weights: Iterable[Mapping[str, int]]) -> Words:
     return Words(list(rows), sizes, *flat)
 
 
-# Files taken apart by the workers, or here where no worker can.
-#
-# What a worker is told and what it tells is one line of JSON each.
-
-
 # Characters a line on average; more is written by a program, and takes seconds to parse.
 _WIDEST = 200
 # A repository made to be hard is read by the look of its lines after so many attempts.
@@ -133,7 +128,7 @@ _FEW = 40
 
 
 class LineWorker(Protocol):
-    """Replies to one line with one; who is first does not wait for the others."""
+    """Replies to one line of JSON with one; who is first does not wait for the others."""
 
     def first(self) -> AbstractContextManager[None]:
         """Be first."""
@@ -149,7 +144,7 @@ class LineWorker(Protocol):
 
 
 class Digester:
-    """Takes apart the files of one workspace, which may be made to be hard."""
+    """Takes apart the files of one workspace, in workers or here; some are made to be hard."""
 
     def __init__(self, worker: LineWorker) -> None:
         self._worker = worker
@@ -268,9 +263,6 @@ def _number(value: object, *, least: int = 1) -> int:
     if not isinstance(value, int) or not least <= value <= _LARGEST:
         raise ValueError(value)
     return value
-
-
-# What the index holds, kept in memory and brought up to date from the rows that are new.
 
 
 _COLUMNS = (

@@ -223,9 +223,6 @@ QUERIES: Mapping[str, str] = {
 }
 
 
-# A text read by the grammar of its language. Only the process that `worker` runs in calls this.
-
-
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Parser, Point, Query, QueryCursor
 
@@ -270,6 +267,8 @@ class _Found:
 
 def parsed(path: RelPath, lines: Sequence[str]) -> tuple[Definition, ...] | None:
     """Every definition of a file, in order; nothing where its language has no grammar here.
+
+    Only the process that `worker` runs in calls this.
 
     Raises:
         TooLong: the text takes too long.

@@ -30,9 +30,6 @@ from live_memory.core.values import RelPath
 
 __all__ = ["Scored", "definitions_named", "outline_of", "rank", "score", "uses_of"]
 
-# Questions to the index, within one transaction.
-
-
 _KINDS = {kind.value: kind for kind in DefinitionKind}
 _MOST_OUTLINES = 1_000  # some ten megabytes
 _SPAN = "file, name, kind, start, end, signature"

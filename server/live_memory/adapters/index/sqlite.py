@@ -34,9 +34,6 @@ from live_memory.core.values import ContentHash, RelPath, StatSignature
 
 __all__ = ["SqliteIndex", "in_memory_index", "write"]
 
-# Taking versions of files into the index, and dropping what is gone.
-
-
 # So many units may be gone beyond as many as are live before all are numbered anew. That is half
 # the work of building the index, so a small one does it rarely and a large one hardly ever.
 _MOST_GONE = 5_000
@@ -386,9 +383,6 @@ def _open_twice(file: Path) -> tuple[IndexConnection, IndexConnection]:
         remove(file)
         writer = open_file(file)
     return open_again(file), writer
-
-
-# The evidence index without a file, for tests, demos and workspaces that must leave no trace.
 
 
 def in_memory_index(parsing: LineWorker | None = None) -> SqliteIndex:

@@ -30,9 +30,6 @@ from live_memory.core.reading.observation import clean
 
 __all__ = ["MessagesEvents", "anthropic_model"]
 
-# Messages API events into a draft; its input count leaves the cache out, ours does not.
-
-
 # `pause_turn` is a turn that the model meant to go on with, so it is cut.
 _STOPS = {
     "max_tokens": ReplyStop.LENGTH,
@@ -44,7 +41,7 @@ _FULL = "model_context_window_exceeded"
 
 
 class MessagesEvents:
-    """Reads the events of one reply into its draft."""
+    """Reads the events of one reply; their input count leaves the cache out, ours does not."""
 
     def __init__(self, draft: ReplyDraft) -> None:
         self._draft = draft
@@ -129,9 +126,6 @@ class MessagesEvents:
         self._draft.is_overflow = reason == _FULL
         if reason:
             self._draft.stop = _STOPS.get(reason, ReplyStop.END)
-
-
-# A request in the words of the Messages API, with the places where its cache may end.
 
 
 Json = dict[str, object]

@@ -31,9 +31,6 @@ from live_memory.core.errors import LoginRefused
 
 __all__ = ["CLIENT_ID", "TOKEN_URL", "ClaudeLogin", "TokenEndpoint"]
 
-# Asks for a new access token, once, within bounds; never again with a token that was refused.
-
-
 # The endpoint and the public id that Claude Code itself uses to renew its login (2.1.80 and later;
 # neither is documented by its maker, both were read in the client by several open projects).
 TOKEN_URL = "https://platform.claude.com/v1/oauth/token"  # noqa: S105 - an address

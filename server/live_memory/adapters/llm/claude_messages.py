@@ -203,9 +203,6 @@ def _control(id: str, request: Json) -> Json:  # noqa: A002 - its name in the pr
     return {"type": "control_request", "request_id": id, "request": request}
 
 
-# What the client's own error messages mean for us, and what a person can do about them.
-
-
 _TOO_LONG = re.compile(r"(?:prompt|input|request) is too (?:long|large)", re.IGNORECASE)
 _LIMIT = re.compile(r"limit (\d{4,9})|> (\d{4,9}) maximum")
 _LOGIN = re.compile(
@@ -252,12 +249,6 @@ def refuses_marks(text: str) -> bool:
     return "cache_control" in text
 
 
-# A talk as the client takes it: its first turn as it is, what followed as a record in words.
-#
-# The client takes only a user's words. So when a talk must go on in a new client, what its model
-# said and saw before is told to it, behind the same first turn, which a provider's cache knows.
-
-
 def content_of(turn: UserTurn, *, has_mark: bool) -> list[Json]:
     """Our words; of the cache's marks the last is kept, for the client sets three of its four."""
     blocks = [block for block in turn.blocks if block.text.strip()]
@@ -266,7 +257,11 @@ def content_of(turn: UserTurn, *, has_mark: bool) -> list[Json]:
 
 
 def retold(messages: Sequence[Message], *, has_mark: bool) -> list[Json]:
-    """A whole talk, as one turn of ours."""
+    """A whole talk, as one turn of ours.
+
+    The client takes only a user's words. So when a talk must go on in a new client, what its model
+    said and saw before is told to it, behind the same first turn, which a provider's cache knows.
+    """
     first, *rest = messages
     if not isinstance(first, UserTurn):
         first, rest = UserTurn(()), list(messages)

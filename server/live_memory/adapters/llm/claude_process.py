@@ -48,9 +48,6 @@ from live_memory.core.errors import ModelRefused
 
 __all__ = ["Launcher", "Session"]
 
-# One running client: lines in, lines out, and an end that leaves nothing behind.
-
-
 # A client takes 200 MB and half a second of one core to start.
 _AT_ONCE = 4
 # Becomes the client, with a watch in its process group: it reads a pipe that only we can end, so it

@@ -25,12 +25,6 @@ __all__ = [
     "is_loopback",
 ]
 
-# How this machine's network is left: through a proxy or not, and whose certificates count.
-#
-# What the environment says of that is the user's own; nothing on this machine is reached through
-# it.
-
-
 # The names that curl, OpenSSL and Python's clients agree on; the first that is set counts.
 _PROXIES = ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
 _EXCEPTIONS = ("no_proxy", "NO_PROXY")
@@ -39,7 +33,11 @@ _CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA
 
 @dataclass(frozen=True, slots=True)
 class WayOut:
-    """A proxy's address, which may hold a password, and a file or folder of certificates."""
+    """A proxy's address, which may hold a password, and a file or folder of certificates.
+
+    What the environment says of them is the user's own; nothing on this machine is reached through
+    it.
+    """
 
     proxy: str | None = field(default=None, repr=False)
     certificates: str | None = None

@@ -112,9 +112,6 @@ def _is_program(path: Path) -> bool:
         return False
 
 
-# Reads the file in which Claude Code keeps its login; nothing here can write it.
-
-
 INSTEAD = "run `claude` and log in, or set 'use_oauth' to false"
 _NAME = ".credentials.json"
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
@@ -141,7 +138,7 @@ class LoginUnreadable(LoginRefused):
 
 
 def login_file(environ: Mapping[str, str]) -> Path:
-    """Where the client keeps its login."""
+    """Where the client keeps its login, which nothing here can write."""
     home = environ.get("HOME", "")
     return Path(environ.get("CLAUDE_CONFIG_DIR") or f"{home}/.claude", _NAME)
 

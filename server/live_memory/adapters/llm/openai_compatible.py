@@ -27,9 +27,6 @@ from live_memory.core.reading.observation import clean
 
 __all__ = ["openai_compatible_model"]
 
-# Chat Completions chunks into a draft: native calls, both ways of counting cached tokens.
-
-
 _STOPS = {
     "length": ReplyStop.LENGTH,
     "max_tokens": ReplyStop.LENGTH,
@@ -116,9 +113,6 @@ def _content(value: object) -> str:
     if isinstance(value, str):
         return value
     return "".join(quirks.string(quirks.mapping(part).get("text")) for part in quirks.items(value))
-
-
-# A request in the words of Chat Completions, within what the endpoint is known to take.
 
 
 Json = dict[str, object]

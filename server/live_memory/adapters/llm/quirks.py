@@ -34,9 +34,6 @@ __all__ = [
     "without_thoughts",
 ]
 
-# Fields of JSON that may hold anything: what is not of the wanted type counts as absent.
-
-
 # A count beyond this is no count; it also keeps sums of hostile numbers small.
 _LARGEST_COUNT = 10**12
 
@@ -77,11 +74,6 @@ def count(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return 0
     return int(value) if 0 <= value <= _LARGEST_COUNT else 0
-
-
-# What an endpoint says when it will not answer, turned into our errors.
-#
-# Only status, headers and text are looked at; what to change in the request is in `lessons`.
 
 
 _LONGEST_TEXT = 300
@@ -142,7 +134,10 @@ class ProviderError(Exception):
 
 
 def error_of(complaint: ProviderError, *, secrets: Collection[str] = ()) -> ModelUnavailable:
-    """Say what an endpoint's refusal means for us."""
+    """Say what an endpoint's refusal means for us.
+
+    Only status, headers and text are looked at; what to change in the request is in `lessons`.
+    """
     status = complaint.status or _status_in(complaint.body)
     said = cleaned(_message(complaint.body), secrets)
     if status in (400, 413, 422, 429, 500, 0) and _OVERFLOW.search(complaint.body):
@@ -343,9 +338,6 @@ def _names(body: str, field: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(field)}(?!\w)", body) is not None
 
 
-# Text as it arrives: halves of characters joined, thoughts and calls written as text held back.
-
-
 _HIGH_HALF = re.compile("[\ud800-\udbff]$")
 _HALF = re.compile("[\ud800-\udfff]")
 _THOUGHTS = re.compile(r"\A\s*<think>.*?(?:</think>\s*|\Z)", re.DOTALL)
@@ -359,7 +351,7 @@ def without_thoughts(text: str) -> str:
 
 
 class SpokenText:
-    """Collects a reply's text, and says what of it may be shown already."""
+    """Collects a reply's text, and says what may be shown: no thought, call or half character."""
 
     def __init__(self, *, longest: int) -> None:
         self._pieces: list[str] = []

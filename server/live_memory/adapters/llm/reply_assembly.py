@@ -90,12 +90,6 @@ class ReplyDraft:
         )
 
 
-# A reply's bytes as an event stream that the SDKs can read, whatever the endpoint sent.
-#
-# The SDKs' readers bound nothing, stop at bytes that are no UTF-8, at events without data and at
-# replies that came whole, and one of them copies an event again at each of its lines.
-
-
 _EVENT_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _DATA = re.compile(rb"(?:\A|[\r\n])data:[^\S\r\n]*\S")
 _IS_JSON = re.compile(rb"\s{0,64}\{")
@@ -111,6 +105,9 @@ _TOO_LONG = "the reply is longer than any answer"
 
 async def readable_events(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
     """Give whole events with data, in UTF-8; a JSON object in place of a stream is one event.
+
+    The SDKs' readers bound nothing, stop at bytes that are no UTF-8, at events without data and at
+    replies that came whole, and one of them copies an event again at each of its lines.
 
     Raises:
         httpx2.DecodingError: an event or the reply is too long, or it is something else.

@@ -20,9 +20,6 @@ from live_memory.core.errors import ModelSilent, PromptTooLong
 
 __all__ = ["ModelWords", "calls_in", "given_up", "judged"]
 
-# Tool calls that a model wrote into its text instead of making them.
-
-
 _TAGGED = re.compile(r"<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)
 _FENCED = re.compile(r"```(?:json|tool_call|tool_code)?[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
 # Keys that a written call may have; an object with others is the model's own example.

@@ -11,9 +11,6 @@ from live_memory.ports import LanguageModel
 
 __all__ = ["MOST_TRIES", "Pace", "Retrying"]
 
-# How hard an endpoint may be asked: one record for all workspaces and questions.
-
-
 # Calls that are made for one question; so many failures in a row are given up.
 MOST_TRIES = 4
 

@@ -27,9 +27,6 @@ __all__ = [
     "write_new",
 ]
 
-# Our own files on disk: read without following anything, written whole or not at all.
-
-
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _ASIDE = ".unreadable"

@@ -54,11 +54,6 @@ from live_memory.core.saving.snapshot import VERSION as FORMAT_VERSION
 
 __all__ = ["APART", "LARGEST_SNAPSHOT", "PREVIOUS", "SNAPSHOT", "MemoryFolder"]
 
-# Finds what a folder keeps: the newest snapshot that is good, brought up to date by its journals.
-#
-# Nothing that cannot be read is ever overwritten: it is set aside, or kept under a second name.
-
-
 SNAPSHOT, PREVIOUS = "snapshot.json", "snapshot.previous.json"
 # A memory of 2,000 files with 1,000 answers has some 6 MB.
 LARGEST_SNAPSHOT = 64 * 1024 * 1024
@@ -82,7 +77,9 @@ class LoadedMemory:
 
 
 def find(folder: Path) -> LoadedMemory:
-    """Read everything.
+    """Read the newest snapshot that is good, brought up to date by its journals.
+
+    Nothing that cannot be read is ever overwritten: it is set aside, or kept under a second name.
 
     Raises:
         SnapshotTooNew: a newer version keeps its memory here; nothing was touched.

@@ -48,14 +48,13 @@ from live_memory.core.values import Instant, WorkspaceKey
 
 __all__ = ["DiskSpendLog", "JsonFiles", "WritingThread"]
 
-# One thread that writes, kept for the next time.
-#
-# A journal is written thousands of times a second, and then finding a thread for each takes longer
-# than all else that a line needs.
-
 
 class WritingThread:
-    """Does one thing after the other in its thread, which ends with this."""
+    """Does one thing after the other in its thread, which ends with this.
+
+    A journal is written thousands of times a second, and then finding a thread for each takes
+    longer than all else that a line needs.
+    """
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="writer")
@@ -225,9 +224,6 @@ def _root(folder: Path) -> str | None:
     return None
 
 
-# What was paid in the last day, one JSON line a payment, in `<data>/spend.jsonl`.
-
-
 _NAME = "spend.jsonl"
 _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # A payment has some 60 bytes; what is older than a day is left out each time so much has come in.
@@ -235,7 +231,7 @@ _LARGEST, _TIDY_AFTER = 16 * 1024 * 1024, 10_000
 
 
 class DiskSpendLog:
-    """A `PaymentBook`; the file is 0600 whatever the umask."""
+    """A `PaymentBook` of the last day, a JSON line each; the file is 0600 whatever the umask."""
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / _NAME

@@ -286,9 +286,6 @@ def _outside(program: str | None, root: str) -> str | None:
     return None if os.path.realpath(program).startswith(root + "/") else program
 
 
-# A repository together with its submodules, for who wants them to be one workspace.
-
-
 _MOST_MODULES = 100
 _LARGEST_LIST = 256 * 1024
 
@@ -412,9 +409,6 @@ class SandboxWithSubmodules(DiskSandbox):
             return self._root.real_folder(path) == path
         except (OSError, OutsideWorkspace):
             return False
-
-
-# Which folder a workspace is: the nearest work tree, by real path, or the folder itself.
 
 
 _LONGEST = 4096

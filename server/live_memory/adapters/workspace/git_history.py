@@ -60,9 +60,6 @@ from live_memory.core.values import RelPath
 
 __all__ = ["Git", "ObjectStore", "Tree", "bounded"]
 
-# How git is asked for commits, and how what it says is read.
-
-
 _FORMAT = "--format=tformat:%H%x00%at%x00%an%x00%s"
 LOG = (
     *("-z", _FORMAT, "--no-show-signature", "--no-color"),
@@ -92,9 +89,6 @@ def pathspec(path: str | None) -> tuple[str, ...]:
     if path in (None, ".", "./"):
         return ("--",)
     return ("--", RelPath.parse(path or "").text)
-
-
-# What differs from a commit, judged by our own reading where git's time stamps are unsure.
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,12 +139,6 @@ def _blob_id(data: bytes, like: str) -> str:
     )
 
 
-# Whether a repository's objects and refs may be read: all of them must lie in the workspace.
-#
-# Looking at every object takes 3 ms for 2,000 of them, before every question; so a store that was
-# found fine stays so while each folder of it is as it was.
-
-
 _MOST_STORES = 5  # git itself follows five
 # A folder that changed this short a while ago may change again without a new time (opener.py).
 _TICK_NS = 12_000_000
@@ -160,7 +148,12 @@ _State = tuple[int, int, int, int]
 
 
 class ObjectStore:
-    """Judges the objects of one work tree; what was fine needs no second look while it rests."""
+    """Judges the objects of one work tree; what was fine needs no second look while it rests.
+
+    All of them must lie in the workspace. Looking at every object takes 3 ms for 2,000 of them,
+    before every question; so a store that was found fine stays so while each folder of it is as it
+    was.
+    """
 
     def __init__(self, root: str) -> None:
         self._root = root
@@ -522,9 +515,6 @@ class Git:
 def bounded(limit: int, most: int) -> int:
     """A limit that a caller asked for, within what we give."""
     return max(1, min(limit, most))
-
-
-# What a walk must know of a work tree: its ignore rules, and the names they are not about.
 
 
 @dataclass(frozen=True, slots=True)

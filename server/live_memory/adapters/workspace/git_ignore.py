@@ -127,13 +127,6 @@ def _rules_of(line: str) -> Sequence[_Rule]:
     ]
 
 
-# The ignore rules that a person has for all repositories, found as git finds them.
-#
-# The user's and the machine's configuration of git is read as data: no program is started for it.
-# What a repository's own configuration names counts where it lies in the workspace or beside the
-# configuration; elsewhere a repository would choose which of the user's files are opened.
-
-
 LARGEST_RULES = 256 * 1024
 _KEY = "core.excludesfile"
 # Git itself stops at ten.
@@ -145,7 +138,10 @@ _MACHINE = "/etc/gitconfig"
 class UserExcludes:
     """Where git looks for this user's configuration; without a home there is none.
 
-    `environ` is the environment in which the server runs.
+    `environ` is the environment in which the server runs. The user's and the machine's
+    configuration of git is read as data: no program is started for it. What a repository's own
+    configuration names counts where it lies in the workspace or beside the configuration; elsewhere
+    a repository would choose which of the user's files are opened.
     """
 
     home: str = ""
@@ -250,13 +246,6 @@ def text_file(path: str) -> str:
         os.close(descriptor)
 
 
-# Which of the commits that git found by a text are told: those whose redacted text holds it too.
-#
-# Git matches text as it was committed. A commit that is found by a secret would confirm each guess
-# at it, so a hit counts only where the message, or how often a file holds the text, says the same
-# after the whole message or the whole file was redacted. Files of credentials decide nothing.
-
-
 LONGEST_TEXT = 1_000
 DIFF = ("--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=all", "--no-color")
 # To redact a megabyte takes some 0.1 s.
@@ -351,7 +340,10 @@ async def told(
     """Those of some commits that a search for `text` below `paths` may tell.
 
     What is too large, or too much together, decides nothing: such a hit is left out, and nothing
-    says so, as that would tell of it.
+    says so, as that would tell of it. Git matches text as it was committed. A commit that is found
+    by a secret would confirm each guess at it, so a hit counts only where the message, or how often
+    a file holds the text, says the same after the whole message or the whole file was redacted.
+    Files of credentials decide nothing.
     """
     if not ids:
         return frozenset()
@@ -415,11 +407,6 @@ def _side(id_: str, objects: Mapping[str, bytes]) -> bytes | None:
     return objects.get(id_) if id_.strip("0") else b""
 
 
-# What a listing leaves out although no rule ignores it, and repositories that rules do ignore.
-#
-# Nothing is opened here but folders of the workspace: it names what was not looked at.
-
-
 # Names of a sparse checkout may be many; more of them say no more.
 MOST_OMITTED = 20_000
 # Folders that may hold a repository are looked at from the top; 10,000 of them take 0.2 s.
@@ -429,7 +416,10 @@ _MOST_FOLDERS, _LONGEST_LOOK_S = 10_000, 0.5
 def omitted(
     root: SafeRoot, unlisted: Iterable[str], *, listed: Collection[RelPath]
 ) -> list[Omitted]:
-    """Say of each name why it is not `listed`, and name the repositories below the root."""
+    """Say of each name why it is not `listed`, and name the repositories below the root.
+
+    Nothing is opened here but folders of the workspace: it names what was not looked at.
+    """
     found: dict[RelPath, Omitted] = {}
     folders = {above for path in listed for above in _above(path.text)}
     names = sorted({name.rstrip("/") for name in unlisted})

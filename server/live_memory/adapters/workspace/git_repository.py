@@ -41,9 +41,6 @@ __all__ = [
     "small_file",
 ]
 
-# Where the git data of a folder lie: what `.git` leads to, and whether that names the folder.
-
-
 _LARGEST_POINTER = 64 * 1024
 _SHA256 = re.compile(rb"^[ \t]*objectformat[ \t]*=[ \t]*sha256\s?$", re.IGNORECASE | re.MULTILINE)
 _WORKTREE = re.compile(rb"^[ \t]*worktree[ \t]*=[ \t]*([^\s].*)$", re.IGNORECASE | re.MULTILINE)
@@ -385,9 +382,6 @@ def _link(path: Path, target: str) -> None:
     path.symlink_to(target)
 
 
-# Git's configuration files, read as data: nothing that they name is started or followed here.
-
-
 _ESCAPED = {"n": "\n", "t": "\t", "b": "\b"}
 
 
@@ -395,7 +389,8 @@ def entries(text: str) -> Iterator[tuple[str, str]]:
     """The entries in order, as `core.excludesfile` or `includeif.gitdir:~/a/.path`, and values.
 
     Section and key are in lower case, a subsection as it is written. A key without a value is
-    `true`. What is malformed is skipped, as is the rest of its line.
+    `true`. What is malformed is skipped, as is the rest of its line. They are read as data: nothing
+    that they name is started or followed here.
     """
     section = ""
     for line in _joined(text):
@@ -466,9 +461,6 @@ def _value(text: str) -> str:
     return "".join(shown[:kept])
 
 
-# Folders that version control keeps its data in, known by their shape, and what they mark.
-
-
 _GIT_DATA = ("HEAD", "objects", "refs")
 # What stands in the folder's top where one of the other systems keeps a repository; the newer
 # Subversion alone has no such folder in every folder below.
@@ -497,9 +489,6 @@ def has_git(folder: str) -> bool:
     except (OSError, ValueError) as problem:
         refuse_exhausted(problem)
         return False
-
-
-# Names as git says them, and which of them may be told.
 
 
 # Folders that hold what tools made; in a git work tree its own rules say so instead.

@@ -168,11 +168,6 @@ def _folders_of(names: Iterable[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-# The names that git tracks, read from its index: rules are for untracked names alone.
-#
-# Asked for only where git itself cannot list.
-
-
 # Half a million names; a larger index is no code base that one memory can hold.
 _LARGEST = 64 * 1024 * 1024
 _HEADER, _BEFORE_ID, _EXTENDED, _LONGEST = 12, 40, 0x4000, 0xFFF
@@ -182,7 +177,10 @@ _SPLIT = b"link"
 
 
 def tracked_names(git_folder: str, *, is_sha256: bool) -> frozenset[str] | None:
-    """The names in a git folder's index; nothing where it is damaged, or in another form."""
+    """The names in a git folder's index; nothing where it is damaged, or in another form.
+
+    Rules are for untracked names alone. Asked for only where git itself cannot list.
+    """
     index = os.path.join(git_folder, "index")
     data = _bytes_of(index)
     if not data and not os.path.lexists(index):
@@ -252,12 +250,6 @@ def _bytes_of(path: str) -> bytes:
         os.close(descriptor)
 
 
-# The work trees of one repository, found from its own git data, and repositories that lie in them.
-#
-# Each work tree must point back at the repository, so a path that somebody made up opens no
-# folder.
-
-
 # More than this nobody works in.
 _MOST = 100
 # A burst asks a thousand times a second, most repositories have one work tree, and most folders lie
@@ -269,7 +261,11 @@ _MAIN_S = 5.0
 
 
 class GitWorktrees:
-    """Tells to which work tree of a repository a path belongs."""
+    """Tells to which work tree of a repository a path belongs.
+
+    Each work tree must point back at the repository, so a path that somebody made up opens no
+    folder.
+    """
 
     def __init__(self) -> None:
         self._here_until: dict[tuple[str, str], float] = {}

@@ -59,11 +59,6 @@ __all__ = [
     "texts_of",
 ]
 
-# The one way a program is started: bounded in time, output, memory and number, and ended whole.
-#
-# It must not know what the programs are for.
-
-
 # Limits are set by a shell that then becomes the program: no code of ours runs between fork and
 # exec in a threaded server, and it costs 0.6 ms. `-f 0`: a child can write no file. A limit the
 # system does not know (`-v` on macOS) is left out.
@@ -123,7 +118,7 @@ def find_programs(search_path: str) -> Programs:
 
 
 class Runner:
-    """Starts programs, a few at a time."""
+    """The one way a program is started, a few at a time; it knows nothing of what they are for."""
 
     def __init__(self, *, at_once: int = _AT_ONCE) -> None:
         self._limiter = CapacityLimiter(at_once)

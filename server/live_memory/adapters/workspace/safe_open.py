@@ -33,9 +33,6 @@ __all__ = [
     "signature_of",
 ]
 
-# Opening a name below a folder so that the kernel itself keeps it there: Linux `openat2`.
-
-
 # <linux/openat2.h>. NO_MAGICLINKS refuses /proc/*/fd and its like even where they lead inside.
 _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
 BENEATH = _BENEATH | _NO_MAGICLINKS
@@ -59,7 +56,7 @@ _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
 
 def openat2(folder: int, name: str, *, flags: int, resolve: int) -> int:
-    """Open `name` below the descriptor `folder`.
+    """Open `name` so that the kernel itself keeps it below the descriptor `folder`.
 
     Raises:
         OSError: as `open` does; also when the name leads out or holds a forbidden link.

@@ -40,9 +40,6 @@ __all__ = [
     "only_place",
 ]
 
-# What lines of a file show: their words, their code, and the definitions in which they lie.
-
-
 _CODE_WORD = re.compile(r"0[xXbBoO]\w+|[A-Za-z_$][\w$]*|\d[\d_.]*\d|\d")
 _TOKEN = re.compile(r"(?<![\w\"'])[rRbBuUfF]{1,2}[\"']|\d[\w.]*\w|\w+|[^\w\s]")
 _COMMENT = re.compile(r"^[^\S\n]*+(?:#++|//[/!]?|\*|--|;++)(?=\s)", re.MULTILINE)
@@ -222,13 +219,6 @@ def as_broken(text: str) -> str:
     return _JOINED.sub(" ", as_code(_COMMENT.sub("", text)))
 
 
-# Which values, settings and quotations of a sentence stand at none of its places.
-#
-# A value, a constant with its value and a definition must stand there as they are said: an answer
-# that is stale differs from a true one in nothing else. A call with its arguments is often an
-# example, and a long text often has something filled in, so these are held to less.
-
-
 _ELISION = re.compile(r"\.\.\.|…")
 _LITERALS = re.compile(rf"(?<![\w.])[bBrRuUfF]{{0,2}}(?:{LITERAL})(?![\w.])")
 _WHOLE_LITERAL = re.compile(LITERAL)
@@ -249,7 +239,12 @@ _SHORT = 3
 def missing_pieces(
     pieces: Sequence[ClaimPiece], shown: Sequence[LineRange]
 ) -> Sequence[ClaimPiece]:
-    """Those values, settings and quotations that stand at none of the places shown."""
+    """Those values, settings and quotations that stand at none of the places shown.
+
+    A value, a constant with its value and a definition must stand there as they are said: an answer
+    that is stale differs from a true one in nothing else. A call with its arguments is often an
+    example, and a long text often has something filled in, so these are held to less.
+    """
     said = {piece.value or piece.text for piece in pieces}
     return [piece for piece in pieces if not _stands(piece, shown, said)]
 

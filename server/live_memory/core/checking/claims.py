@@ -29,13 +29,6 @@ __all__ = [
     "without_fences",
 ]
 
-# The places that a text cites, in the forms that people and models write them.
-#
-# Full: `a/b.py:12`, `a/b.py:12-20`, `b.py#L12-L20`, `b.py (lines 12-20)`, `lines 12-20 of b.py`.
-# Short, after a file was named: `:59-60`, `line 21`, further ranges behind a place (`a.py:3,
-# 9-12`), and bare numbers, `(831-835)`, which may mean something else.
-
-
 # What names of files end in, found out when it is needed.
 Endings = Callable[[], Collection[str]]
 
@@ -109,7 +102,12 @@ class WrittenPlace:
 
 
 def mentions_in(text: str) -> Iterator[FileMention]:
-    """Every name of a file, with lines or without."""
+    """Every name of a file, with lines or without.
+
+    Full: `a/b.py:12`, `a/b.py:12-20`, `b.py#L12-L20`, `b.py (lines 12-20)`, `lines 12-20 of b.py`.
+    Short, after a file was named: `:59-60`, `line 21`, further ranges behind a place (`a.py:3,
+    9-12`), and bare numbers, `(831-835)`, which may mean something else.
+    """
     for found in _MENTION.finditer(text):
         if _FILE.search(found["name"]):
             yield FileMention(found["name"], found.start("name"))

@@ -17,7 +17,7 @@ from live_memory.core.errors import OutsideWorkspace
 from live_memory.core.evidence.places import Place
 from live_memory.core.evidence.words import tokens_of_word, vocabulary, words_of
 from live_memory.core.memory.learning import Span, merged
-from live_memory.core.memory.ledger import Fact, FactId, FactKind, Ledger, Source
+from live_memory.core.memory.ledger import Fact, FactId, Ledger, Source
 from live_memory.core.memory.window import QuestionAnswered
 from live_memory.core.values import ContentHash, Instant, RelPath
 
@@ -32,13 +32,6 @@ __all__ = [
     "proposals",
     "standing",
 ]
-
-# Whether a sentence stands on the lines it names: the check of answers, but stricter.
-#
-# An answer is read once, a fact for months. So every name and all code must be there, a constant
-# must stand on a line that sets it, what is written as a proper noun must occur in the source, and
-# no place is moved to where the sentence would stand.
-
 
 # Where the cited lines are copied to, so that several places are checked as one.
 _COPY = RelPath("copied/lines.c")
@@ -102,7 +95,10 @@ def standing(
 ) -> tuple[Place, ...] | None:
     """The places on which a text stands, with further lines for its names; nothing if it does not.
 
-    All `places` lie within `pages`.
+    All `places` lie within `pages`. This is stricter than the check of answers: an answer is read
+    once, a fact for months. So every name and all code must be there, a constant must stand on a
+    line that sets it, what is written as a proper noun must occur in the source, and no place is
+    moved to where the sentence would stand.
     """
     said = stated(text)
     cited = [pages[path] for path in dict.fromkeys(place.path for place in places)]
@@ -216,9 +212,6 @@ def _plain(number: str) -> str:
     return number.replace("_", "").replace(",", "").lstrip("-") if number[-1:].isdigit() else number
 
 
-# What a model proposes as facts, read from whatever it wrote; nothing of it is believed yet.
-
-
 # Bounds of the work: a summary of 60 facts has some 20,000 characters, one fact some 300.
 _LONGEST_REPLY, _LONGEST_OBJECT = 400_000, 6_000
 _MOST_ATTEMPTS, _MOST_PROPOSALS = 2_000, 500
@@ -237,7 +230,6 @@ class Proposal:
     """
 
     text: str
-    kind: FactKind
     places: tuple[Place, ...]
 
 
@@ -247,7 +239,7 @@ def proposals(text: str) -> Sequence[Proposal]:
     for record in _records(text[:_LONGEST_REPLY]):
         said = record.get("text")
         if isinstance(said, str):
-            found.append(Proposal(said, _kind(record.get("kind")), _places(record.get("sources"))))
+            found.append(Proposal(said, _places(record.get("sources"))))
         if len(found) >= _MOST_PROPOSALS:
             break
     return tuple(found)
@@ -283,13 +275,6 @@ def _decoded(text: str) -> tuple[dict[str, object] | None, int]:
     except (ValueError, RecursionError):
         return None, 0
     return (value, size) if isinstance(value, dict) else (None, 0)
-
-
-def _kind(value: object) -> FactKind:
-    try:
-        return FactKind(str(value).strip().lower())
-    except ValueError:
-        return FactKind.BEHAVIOUR
 
 
 def _places(value: object) -> tuple[Place, ...]:
@@ -364,7 +349,6 @@ def admitted(
             id=fact_id(text, [place.path for place in places]),
             text=text,
             sources=tuple(Source(p.path, sources[p.path].sha, p.start, p.end) for p in places),
-            kind=proposal.kind,
             learned_at=now,
             since=since,
             questions=tuple(_questions(places, answers)),

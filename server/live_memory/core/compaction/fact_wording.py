@@ -16,9 +16,6 @@ from live_memory.core.reading.observation import clean
 
 __all__ = ["Stated", "stated", "statement", "without_places"]
 
-# Verbs of English that order something done.
-
-
 # With these a sentence begins only when it wants something done.
 _STRONG = """
 accept act always append approve assume avoid become begin browse chmod click clone comply
@@ -146,11 +143,6 @@ def _mask(run: re.Match[str]) -> str:
     return "`" if is_name else bare
 
 
-# What a sentence states that its source must hold: names, values, numbers, proper nouns.
-#
-# What is read of a sentence is what the check of answers reads (`core/checking/claims`).
-
-
 _CODE = re.compile(r"`([^`]+)`")
 _NUMBER = re.compile(r"(?<![\w.-])-?(?:0[xXbBoO][0-9A-Fa-f_]+|\d[\d_.,]*\d|\d)")
 _SMALL = (
@@ -222,7 +214,10 @@ class Stated:
 
 @lru_cache(maxsize=4_096)
 def stated(text: str) -> Stated:
-    """What a text states."""
+    """What a text states.
+
+    What is read of a sentence is what the check of answers reads (`core/checking/claims`).
+    """
     pieces = pieces_of(text)
     prose = _CODE.sub("` `", text)
     bare = text.replace("`", " ")

@@ -172,12 +172,6 @@ def _views(covered: list[Entry]) -> tuple[ShownLines, ...]:
     return tuple(view for view in views if view.spans)
 
 
-# What a model is asked when entries become facts: lines, earlier answers as hints, old facts.
-#
-# It gets no tools, and neither the question at hand nor the last ones: a summary should serve
-# whatever is asked next.
-
-
 # A fact of two sentences with its place, as a JSON line; all of them must fit one reply of the
 # cheap models there are.
 _TOKENS_A_FACT, _MOST_TOKENS = 130, 8_000
@@ -190,7 +184,11 @@ def summary_request(
     *,
     most_facts: int,
 ) -> ModelRequest:
-    """Ask for the facts that these lines hold."""
+    """Ask for the facts that these lines hold.
+
+    The model gets no tools, and neither the question at hand nor the last ones: a summary should
+    serve whatever is asked next.
+    """
     parts = [text for source in sources for text in _shown(source)]
     for asked in answers:
         parts.append(f"=== earlier question\n{quoted(asked.question.text)}")

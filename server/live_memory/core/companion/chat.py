@@ -180,9 +180,6 @@ class Abilities:
     is_subscription: bool = False
 
 
-# One question's talk with the model, as an immutable value that only grows.
-
-
 @dataclass(frozen=True, slots=True)
 class Conversation:
     """What was said so far, and how many replies there were."""
@@ -206,9 +203,6 @@ class Conversation:
     def told(self, text: str) -> Self:
         """Add a sentence of ours."""
         return replace(self, messages=(*self.messages, UserTurn((Block(text),))))
-
-
-# Tokens and money by cause, and the caps that stop spending.
 
 
 _HOUR_S, DAY_S = 3_600, 86_400

@@ -2,6 +2,10 @@
 
 A prompt shows nothing that is not about its question, so all before the tail stays byte for byte
 as it is, and a provider's cache keeps it (ADR 14).
+
+Every line of a file stands behind its number and a bar, other data behind a bar, and a header
+begins with `===` or with a place. So no data can forge a header, an end of quotation, or a turn
+of the talk.
 """
 
 import hashlib
@@ -47,13 +51,6 @@ __all__ = [
     "single_instructions",
     "stable",
 ]
-
-# How a fact and lines of a file read to a model: headers in front, data behind a bar.
-#
-# Every line of a file stands behind its number and a bar, other data behind a bar, and a header
-# begins with `===` or with a place. So no data can forge a header, an end of quotation, or a turn
-# of the talk.
-
 
 # Longer lines are data; prose and changelogs have a paragraph on a line.
 _LONGEST_LINE = 1_000

@@ -214,9 +214,6 @@ def _cited(place: Place) -> Citation:
     return Citation(place.path, place.start, place.end, CitationStatus.VERIFIED)
 
 
-# Whether a name stands somewhere as it is written, not only as a word of the same stem.
-
-
 _RUN = re.compile(r"\w+(?:-\w+)*")
 _SPELLED_WORD = re.compile(r"\w+")
 # Names that share less are no slips of one another.
@@ -257,12 +254,6 @@ def nearest(name: str, defined: Iterable[str]) -> str | None:
     return found[0] if found else None
 
 
-# A name that the index does not know: what text to look for, and whether a line really holds it.
-#
-# A line holds a name where the index would say so, had it read the line: as a word or a part of
-# one.
-
-
 # A last part this short (`md`, `py`) is the ending of a file's name.
 _SHORTEST_BASE = 3
 _WORD = re.compile(r"\w+")
@@ -270,7 +261,11 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class SoughtName:
-    """A name as the question writes it; every line that holds it has `text` in some case."""
+    """A name as the question writes it; every line that holds it has `text` in some case.
+
+    A line holds a name where the index would say so, had it read the line: as a word or a part of
+    one.
+    """
 
     name: str
     text: str
@@ -321,9 +316,6 @@ class SoughtName:
 def sought_in(names: Iterable[str]) -> tuple[SoughtName, ...]:
     """What to look for; a single letter is everywhere."""
     return tuple(sought for sought in map(SoughtName.of, unique(names)) if len(sought.text) > 1)
-
-
-# Files opened beyond what the index learned of them, and the places in them that hold a name.
 
 
 # Of a definition its head is shown, of a long line what is around the name.
@@ -402,12 +394,6 @@ def _window(line: str, at: int) -> str:
     return f"{head}{line[start : start + _LONGEST_SHOWN]}{tail}"
 
 
-# Whether what was found is beside the question: words that stand apart are no trace of a thing.
-#
-# Only who asks whether there is such a thing, or where it is, may be told that there is none: who
-# asks how it works has seen it.
-
-
 # What of the telling words, by their rarity, the leading place and the best one hold, added up,
 # where it is asked whether there is such a thing, also where one of these words stands nowhere; and
 # these two and all places together, where it is asked where the thing is. Of 81 everyday questions
@@ -468,6 +454,9 @@ def doubted(
 ) -> Support:
     """Say so where the words of what is asked for stand apart in what was found, the best place
     first, or where one of them stands nowhere.
+
+    Only who asks whether there is such a thing, or where it is, may be told that there is none: who
+    asks how it works has seen it.
     """
     if support.standing is Sufficiency.NONE or not terms.asks.is_english or not held:
         return support

@@ -19,9 +19,6 @@ __all__ = [
     "signature_at",
 ]
 
-# What a line that defines something looks like, by kind of file; one line at a time.
-
-
 FileKind = str
 
 

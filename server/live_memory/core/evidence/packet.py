@@ -220,9 +220,6 @@ def _cut_indent(row: str, columns: int) -> str:
     return row.rstrip()
 
 
-# The sentences around the places: what leads, what is not there, what was covered.
-
-
 @dataclass(frozen=True, slots=True)
 class Composed:
     """What to say, and the places it rests on in order of importance."""
@@ -366,9 +363,6 @@ def _owner(unit: RankedUnit) -> str:
     return f" `{unit.definition.name}`" if unit.definition else ""
 
 
-# What a model is shown beside what was found: what like answers cited, what the agent viewed.
-
-
 # Recorded questions are put again in other words by every session that does the same work: half of
 # what the words are worth in common finds 13 of 15 of them, and a third finds one more.
 _ALIKE = 0.5
@@ -414,9 +408,6 @@ def _places(answer: Answer) -> Iterator[tuple[Place, ContentHash]]:
         if sha and is_place and cited.status is CitationStatus.VERIFIED:
             first, last = max(1, cited.start - _AROUND), cited.end + _AROUND
             yield Place(cited.path, first, last), sha
-
-
-# Who uses a name, as places to show: callers, whole where they are short, then what they call.
 
 
 # A caller of so many lines is shown whole, so many lines around the site of a longer one, and so

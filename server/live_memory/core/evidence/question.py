@@ -254,9 +254,6 @@ def _names(question: str) -> Iterator[str]:
         yield word
 
 
-# Flags of a command line that a question names, and the places that declare them.
-
-
 _FLAG = re.compile(r"(?<![\w-])--([a-z][\w-]{1,60})(?![\w-])")
 # What is said of a flag where it is declared, so many lines below its name.
 _TOLD = re.compile(r"\b(?:help|default(?:s|_value)?|desc\w*|metavar|usage|about)\b", re.IGNORECASE)

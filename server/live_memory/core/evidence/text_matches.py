@@ -127,9 +127,6 @@ def _held(path: RelPath, texts: Sequence[str], found: Mentions) -> Mapping[str, 
     return {**counts, **named} if named else counts
 
 
-# Files in portions that are not too much to read at a time.
-
-
 def portions(
     files: Sequence[ListedFile], *, most: int, most_bytes: int
 ) -> Iterator[Sequence[ListedFile]]:

@@ -26,9 +26,6 @@ __all__ = [
     "weigh",
 ]
 
-# What a stretch of a program looks like, packed into a number that the index keeps.
-
-
 _BRANCH = re.compile(r"\b(?:if|match|switch|case|else|elif|elsif|unless|when)\b|\?\s.{0,120}:")
 _TEST = re.compile(r"(?:^|[.:])(?:[Tt]ests?|test_\w+)(?:[.:]|$)")
 # A line of a list: strings and numbers alone, as in word lists and tables of bytes.

@@ -212,9 +212,6 @@ def _is_spoken(file: RankedFileText, within: Definition | None, line: int) -> bo
     return line in silent_lines(file.lines, first, min(last, line + _LONGEST_COMMENT))
 
 
-# Tells things of one name apart by what a file brings in: where from, and under which name.
-
-
 # Imports stand at the top of a file, or in the function that needs them.
 _TOP = 300
 _QUOTED = re.compile(r"['\"<]([^'\"<>\n]+)['\">]")
@@ -369,9 +366,6 @@ def _absolute(parts: Sequence[str], path: RelPath) -> tuple[str, ...]:
 
 def _folder_of_import(path: RelPath) -> str:
     return path.text.rpartition("/")[0]
-
-
-# Which of a name's definitions a call may mean: by names alone, so it is often one of several.
 
 
 _SELF, _BASE = frozenset({"self", "this", "cls", "Self"}), frozenset({"super", "base", "parent"})

@@ -148,9 +148,6 @@ def unique(words: Iterable[T]) -> tuple[T, ...]:
     return tuple(dict.fromkeys(words))
 
 
-# What kind of question it is, and which kinds of files it speaks of.
-
-
 class Kind(StrEnum):
     """What would answer a question: places of the program, a reason, or how people work on it."""
 

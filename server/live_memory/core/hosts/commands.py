@@ -19,10 +19,6 @@ __all__ = [
     "words_in",
 ]
 
-# A shell command to its pipelines and words, in one pass; never runs or expands anything.
-#
-# What cannot be told without running it (substitutions, here-documents, loops) is not understood.
-
 
 def words_in(text: str) -> frozenset[str]:
     """A set of words that were written as one text."""
@@ -188,7 +184,11 @@ class _Reader:
 
 
 def pipelines(command: str) -> tuple[Pipeline, ...] | None:
-    """The pipelines in order, or nothing where the command is not understood."""
+    """The pipelines in order, or nothing where the command is not understood.
+
+    Nothing is run or expanded: what only that can tell (substitutions, here-documents, loops) is
+    not understood.
+    """
     if len(command) > _LONGEST:
         return None
     reader, at = _Reader(), 0
@@ -244,9 +244,6 @@ def _word(command: str, at: int) -> tuple[Word, int] | None:
             break
         at = piece.end()
     return Word("".join(text), is_glob, is_known), at
-
-
-# Options and operands of a command, as most programs take them.
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,9 +319,6 @@ def _short(
                 given.append((letter, value or rest.pop().text))
             return
         flags.add(letter)
-
-
-# What `grep` and `rg` were asked for, as an expression that we can look for ourselves.
 
 
 _WITH_VALUE = {

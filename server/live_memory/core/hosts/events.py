@@ -168,9 +168,6 @@ def shortened(text: str, most: int) -> str:
     return text if len(text) <= most else (text[:most].rsplit(None, 1) or [""])[0]
 
 
-# Paths as hosts write them, on any system: pure text, nothing is looked up.
-
-
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _SHARE = re.compile(r"\\\\[^\\/]+[\\/]")
 

@@ -49,15 +49,6 @@ __all__ = [
     "read_command",
 ]
 
-# Which files a shell command showed, which lines of them, and whether it may have changed any.
-#
-# It is told from the command's text alone. What is not understood shows nothing and may have
-# changed anything: a wrong guess would claim that the agent saw what it did not.
-#
-# Of a command that failed, only what ran for sure counts, and not its last part: how that ended is
-# how the whole ended.
-
-
 # No person looks at more places in one command; what is beyond them is found when asked for.
 _MOST = 50
 # After one of these the rest may never have run, even where the whole succeeded; or, with `set -e`,
@@ -113,7 +104,12 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class ShellReading:
-    """What a command did as far as its text tells."""
+    """What a command did as far as its text tells.
+
+    What is not understood shows nothing and may have changed anything: a wrong guess would claim
+    that the agent saw what it did not. Of a command that failed, only what ran for sure counts, and
+    not its last part: how that ended is how the whole ended.
+    """
 
     views: tuple[ShellView, ...] = ()
     searches: tuple[Search, ...] = ()

@@ -31,9 +31,6 @@ __all__ = [
     "view",
 ]
 
-# Which lines of which bytes are in view already, so that nothing is shown twice.
-
-
 # First and last line, counted from 1.
 Span = tuple[int, int]
 
@@ -215,16 +212,13 @@ def _observed(seen: Observation, span: Span, origin: Origin, now: Instant) -> Fi
     return FileObserved(seen.path, seen.sha, start, end, len(seen.lines), origin, now)
 
 
-# Which files the agent worked on lately; questions are often about those.
-
-
 # As it was measured where its weight is (`core/evidence/ranking`); the latest five files do nearly
 # as well.
 _LATELY_S, _MOST = 7 * 24 * 3600.0, 20
 
 
 def edited_lately(window: Window, now: Instant) -> frozenset[RelPath]:
-    """The last files that an edit of the agent brought into view."""
+    """The last files that the agent edited; questions are often about those."""
     found: set[RelPath] = set()
     for entry in reversed(window.entries):
         seen = entry.content

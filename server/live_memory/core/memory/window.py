@@ -35,9 +35,6 @@ __all__ = [
     "told_by",
 ]
 
-# Everything that can happen to a memory; a window is the fold of these, and nothing else.
-
-
 EntryNumber = NewType("EntryNumber", int)
 
 

@@ -30,9 +30,6 @@ __all__ = [
     "visible",
 ]
 
-# Bytes to text and text to lines, the same way everywhere, so that line numbers agree.
-
-
 _UNSPEAKABLE = re.compile("[\ud800-\udfff\0]")
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -82,7 +79,7 @@ def decode_head(data: bytes) -> DecodedText | None:
 
 
 def lines_of(text: str) -> tuple[str, ...]:
-    """Lines as an editor numbers them: LF, CRLF and CR end one, and nothing else does."""
+    """Lines as every editor numbers them: LF, CRLF and CR end one, and nothing else does."""
     # Ten times as fast as to split at a pattern.
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return tuple(lines[:-1] if lines[-1] == "" else lines)
@@ -231,9 +228,6 @@ def _shortened(line: str) -> str:
     return f"{line[:_FIRST_OF_LINE]}...({left_out:,} more)...{line[-_LAST_OF_LINE:]}"
 
 
-# A notebook as people write it: the sources of its cells, on the lines where they stand.
-
-
 # As every tool saves notebooks: each key and each line of a cell on a line of its own.
 _OPENS = re.compile(r'(?P<indent>\s*)"(?P<key>[^"]+)":\s*(?P<bracket>[\[{])\s*')
 _WHOLE = re.compile(r'\s*"source":\s*(?P<text>"(?:[^"\\]|\\.)*"),?\s*')
@@ -273,12 +267,6 @@ def _said(found: re.Match[str] | None) -> str:
     return " ".join(str(text).splitlines())
 
 
-# Text that leaves does nothing where it is shown: no control, no image, no line of our own frame.
-#
-# Everything that is answered passes `visible`; what a model wrote passes `inert` before it is
-# kept.
-
-
 # C0 but for tab and line feed, C1, and what turns the direction of text.
 _CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 # An image is fetched without a click, and so can carry words away in its address.
@@ -299,7 +287,10 @@ _FRAME = re.compile(
 
 
 def visible(text: str) -> str:
-    r"""Controls written out, as `\x1b` or `\u202e`, and images as the text they are made of."""
+    r"""Controls written out, as `\x1b` or `\u202e`, and images as the text they are made of.
+
+    Everything that is answered passes this; what a model wrote passes `inert` before it is kept.
+    """
     text = text.replace("\r\n", "\n")
     return _IMAGE.sub(r"\1 ", _CONTROLS.sub(_written_out, text))
 
@@ -313,9 +304,6 @@ def inert(text: str) -> str:
 def _written_out(control: re.Match[str]) -> str:
     code = ord(control.group())
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
-
-
-# Names that say enough: credential files, generated files, files that hold no text.
 
 
 # What a search for a name may open: generated files are not learned, and no secret.

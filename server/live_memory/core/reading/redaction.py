@@ -135,12 +135,6 @@ def _merged(spans: Sequence[SecretSpan]) -> Sequence[SecretSpan]:
     return merged
 
 
-# What differs between the files of a workspace and what an index knows of them.
-#
-# Every signature is compared. A value that is the very one of the last comparison is equal to it,
-# which makes the usual case, where little changed, cost little.
-
-
 class KnownSignatures(Mapping[RelPath, StatSignature]):
     """Every file that an index was offered, with its signature then."""
 
@@ -197,7 +191,11 @@ class Comparison:
 
 
 def compare(listing: Listing, known: KnownSignatures, *, before: Comparison) -> Comparison:
-    """Compare a listing with what is known; `before` is the last comparison that was settled."""
+    """Compare a listing with what is known; `before` is the last comparison that was settled.
+
+    Every signature is compared. A value that is the very one of the last comparison is equal to it,
+    which makes the usual case, where little changed, cost little.
+    """
     if known is not before.known:
         return _whole(listing, known)
     if listing is before.listing:
@@ -238,12 +236,6 @@ def _whole(listing: Listing, known: KnownSignatures) -> Comparison:
     return Comparison(listing, known, signatures, len(files), changed, gone)
 
 
-# The one dialect of globs: `*` and `?` within a name, `**` across folders, `[...]`, `{a,b}`.
-#
-# A glob without `/` is looked for in every folder; one with `/` starts at the workspace's root.
-# Matching takes time in proportion to glob and name, whatever they are.
-
-
 _LONGEST = 1_000
 # `{a,b}{c,d}` multiplies; more alternatives than this are no glob a person would write.
 _MOST_ALTERNATIVES = 64
@@ -254,6 +246,10 @@ _Segment = Callable[[str], object] | None
 
 def compile_glob(glob: str) -> Callable[[RelPath], bool]:
     """Make a predicate over names.
+
+    `*` and `?` match within a name, `**` across folders, and there are `[...]` and `{a,b}`. A glob
+    without `/` is looked for in every folder; one with `/` starts at the workspace's root. Matching
+    takes time in proportion to glob and name, whatever they are.
 
     Raises:
         InvalidRequest: the glob is malformed or points out of the workspace.
@@ -386,9 +382,6 @@ def _is_match(way: Sequence[_Segment], names: Sequence[str]) -> bool:
         else:
             return False
     return at == len(way)
-
-
-# Names that are kept out of memory: never listed, read, searched or learned.
 
 
 # No secret is shorter, none has no digit, and nearly no name of a person's choice is like that.

@@ -139,9 +139,6 @@ def names_a_secret(value: str) -> bool:
     return _VOCABULARY.search(value) is not None
 
 
-# Where a secret stands, and where texts are found.
-
-
 class SecretSpan(NamedTuple):
     """Where a secret stands and what kind it is."""
 
@@ -161,9 +158,6 @@ def sites(text: str, literal: str) -> Iterator[int]:
     while at >= 0:
         yield at
         at = text.find(literal, at + len(literal))
-
-
-# Secrets that can be told by where they stand: cookies, logins, statements, manifests.
 
 
 # `.netrc`, also where its parts stand on lines of their own.

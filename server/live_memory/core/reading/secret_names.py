@@ -232,11 +232,6 @@ def _is_key(value: str, *, shortest: int) -> bool:
     return len(value) >= 16 or not value.isdigit()
 
 
-# Secrets that are one long word: of an issuer's form, or random letters and digits.
-#
-# One pass finds the long words; what is done with each is bounded.
-
-
 _WORD = re.compile(r"[A-Za-z0-9_-]{16,}+")
 _DIGIT = re.compile("[0-9]")
 _ESCAPES, _JOINTS = frozenset("\\%"), frozenset("./~+$-:!")
@@ -276,7 +271,7 @@ _RUN_CHARACTERS = f"{_LETTERS}+/_=~-"
 
 
 def long_words(text: str) -> Iterator[SecretSpan]:
-    """Long words that are secrets by their own form."""
+    """Long words that are secrets by their form: found in one pass, each looked at in bounds."""
     done = 0
     for word in _WORD.finditer(text):
         if word.start() < done:
@@ -387,9 +382,6 @@ def _is_of_block(text: str, start: int, end: int) -> bool:
         return False
     lines = (*above[-2:-1], *below[1:2])
     return any(len(line.strip()) >= _SHORTEST and _RUN.fullmatch(line.strip()) for line in lines)
-
-
-# Secrets that programs are given by flags: `curl -u user:password`, `mysql -ppassword`.
 
 
 # A value: in quotes, or up to a blank.

@@ -185,17 +185,13 @@ def _is_key_body(body: str) -> bool:
     )
 
 
-# The forms that issuers publish for their keys and tokens.
-#
-# Facts of the issuers' own documentation, of GitHub's page "Supported secret scanning patterns"
-# and of the public rule lists of secret scanners. Lengths are lower bounds, so that a longer later
-# form still fits.
-
-
 class Form(NamedTuple):
     """What announces a secret, its kind, and the pattern of the rest.
 
-    Where the start `is_common`, as `key-` is, the rest has to be random.
+    Where the start `is_common`, as `key-` is, the rest has to be random. The forms are facts of the
+    issuers' own documentation, of GitHub's page "Supported secret scanning patterns" and of the
+    public rule lists of secret scanners. Lengths are lower bounds, so that a longer later form
+    still fits.
     """
 
     start: str

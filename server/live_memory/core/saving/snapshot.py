@@ -29,9 +29,6 @@ __all__ = [
     "version_of",
 ]
 
-# The saved forms of earlier versions, each brought to the next by one pure step.
-
-
 VERSION = 3
 
 Record = dict[str, object]
@@ -187,9 +184,6 @@ def root_of(form: object) -> str:
     return get(form_of(form), "root", str)
 
 
-# A snapshot as the bytes of its file: a JSON object that begins with the checksum of the rest.
-
-
 # Version 1 had no checksum.
 _FIRST_SEALED = 2
 _SEAL = re.compile(rb'\{"checksum":"([0-9a-f]{64})",')
@@ -198,7 +192,7 @@ _COMPACT = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def sealed(form: Mapping[str, object]) -> bytes:
-    """The form as bytes that tell when one of them is lost."""
+    """The form as bytes that tell when one is lost: they begin with the checksum of the rest."""
     # ASCII only: a name on disk may hold what UTF-8 cannot say.
     body = _encoded(form).encode("ascii")[1:]
     return b'{"checksum":"%b",%b' % (_checksum(body), body)

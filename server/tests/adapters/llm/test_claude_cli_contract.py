@@ -11,7 +11,6 @@ import pytest
 
 from live_memory.adapters.llm.claude_cli import ClaudeCli
 from live_memory.adapters.llm.retry import Pace, Retrying
-from live_memory.adapters.llm.scripted import Calls, Fails, Says, Stalls, Turn
 from live_memory.core.companion.chat import ReplyStop
 from live_memory.ports import LanguageModel
 from tests.contracts.test_language_model import (  # noqa: F401 - collected here for this model
@@ -27,6 +26,7 @@ from tests.contracts.test_language_model import (  # noqa: F401 - collected here
     test_text_is_heard_before_the_reply_ends,
     test_usage_is_counted,
 )
+from tests.support.doubles.scripted import Calls, Fails, Says, Stalls, Turn
 from tests.support.fake_claude import Json, fake_claude
 from tests.support.scripted_endpoint import Channel
 

@@ -5,7 +5,7 @@ import sys
 
 PROGRAM = """
 import sys
-from live_memory.adapters.llm import anthropic, openai_compatible, prices, retry, scripted
+from live_memory.adapters.llm import anthropic, openai_compatible, prices, retry
 from live_memory.adapters.llm.endpoint import Endpoints, Target
 target = Target("http://127.0.0.1:1", "m")
 for make in (anthropic.anthropic_model, openai_compatible.openai_compatible_model):

@@ -8,7 +8,6 @@ import pytest
 import trio.testing
 
 from live_memory.adapters.llm.retry import MOST_TRIES, Pace, Retrying
-from live_memory.adapters.llm.scripted import Fails, Says, Scripted, Stalls, Turn
 from live_memory.core.companion.chat import ModelReply
 from live_memory.core.errors import (
     ModelLacksTools,
@@ -20,6 +19,7 @@ from live_memory.core.errors import (
     PromptTooLong,
 )
 from tests.support.asking_models import ASKED
+from tests.support.doubles.scripted import Fails, Says, Scripted, Stalls, Turn
 
 SILENT = Fails(ModelSilent("empty"))
 BUSY, BROKEN = Fails(ModelOverloaded("busy")), Fails(ModelUnreachable("broken"))

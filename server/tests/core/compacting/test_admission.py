@@ -17,7 +17,7 @@ from live_memory.core.compaction.fact_check import (
     proposals,
 )
 from live_memory.core.evidence.places import Place
-from live_memory.core.memory.ledger import FactKind, Ledger, Source
+from live_memory.core.memory.ledger import Ledger, Source
 from live_memory.core.memory.window import Compacted, FileChanged, QuestionAnswered, Window, apply
 from live_memory.core.values import Author, ContentHash, Instant, RelPath
 
@@ -73,7 +73,7 @@ SOURCES = {
 
 
 def _said(text: str, *places: tuple[RelPath, int, int]) -> Proposal:
-    return Proposal(text, FactKind.BEHAVIOUR, tuple(Place(*place) for place in places))
+    return Proposal(text, tuple(Place(*place) for place in places))
 
 
 def _admit(
@@ -189,7 +189,6 @@ def test_of_ten_lines_the_five_true_ones_are_kept() -> None:
     )
     found = _admit(*proposals(reply))
     assert (len(found.facts), found.rejected) == (5, 5)
-    assert {fact.kind for fact in found.facts} == {FactKind.VALUE}
 
 
 @pytest.mark.parametrize(
@@ -497,7 +496,6 @@ def wild_proposals(draw: st.DrawFn) -> Proposal:
     places = st.builds(Place, some_paths, st.integers(1, 40), st.integers(1, 60))
     return Proposal(
         draw(hostile_texts),
-        draw(st.sampled_from(FactKind)),
         draw(st.lists(places, max_size=3).map(tuple)),
     )
 

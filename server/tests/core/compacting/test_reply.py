@@ -8,14 +8,11 @@ from hypothesis import strategies as st
 
 from live_memory.core.compaction.fact_check import Proposal, proposals
 from live_memory.core.evidence.places import Place
-from live_memory.core.memory.ledger import FactKind
 from live_memory.core.values import RelPath
 
 A = RelPath("a.py")
-LINE = (
-    '{"text": "`x` is `3`", "kind": "value", "sources": [{"path": "a.py", "start": 1, "end": 2}]}'
-)
-FACT = Proposal("`x` is `3`", FactKind.VALUE, (Place(A, 1, 2),))
+LINE = '{"text": "`x` is `3`", "sources": [{"path": "a.py", "start": 1, "end": 2}]}'
+FACT = Proposal("`x` is `3`", (Place(A, 1, 2),))
 
 
 @pytest.mark.parametrize(
@@ -39,7 +36,7 @@ FACT = Proposal("`x` is `3`", FactKind.VALUE, (Place(A, 1, 2),))
         LINE.replace('"end": 2', '"end": " 2 "'),
         LINE.replace('"start": 1, "end": 2', '"start": 2, "end": 1'),
         LINE.replace('"text"', '"text": "first", "text"'),
-        LINE.replace('"value"', '" VALUE "'),
+        LINE.replace('"sources"', '"kind": "value", "sources"'),
         f"{{broken {{{LINE}",
     ],
 )
@@ -61,7 +58,7 @@ def test_what_stands_inside_a_proposal_is_no_other_one() -> None:
     inner = '{"text": "`y` is 4", "path": "a.py", "start": 1, "end": 2}'
     assert proposals(LINE.replace('{"path": "a.py", "start": 1, "end": 2}', inner)) == (FACT,)
     assert proposals(LINE.replace("`x` is `3`", 'say {\\"text\\": \\"no\\"}')) == (
-        Proposal('say {"text": "no"}', FactKind.VALUE, FACT.places),
+        Proposal('say {"text": "no"}', FACT.places),
     )
 
 
@@ -113,9 +110,7 @@ def test_the_bounds_are_where_they_are_said_to_be() -> None:
 def test_a_source_that_cannot_be_leaves_none(sources: str) -> None:
     """A proposal may not stand on only those of its sources that exist."""
     rest = f', "sources": {sources}' if sources else ""
-    assert proposals(f'{{"text": "`x` is `3`"{rest}}}') == (
-        Proposal("`x` is `3`", FactKind.BEHAVIOUR, ()),
-    )
+    assert proposals(f'{{"text": "`x` is `3`"{rest}}}') == (Proposal("`x` is `3`", ()),)
 
 
 @pytest.mark.parametrize(
@@ -139,9 +134,9 @@ def test_nonsense_gives_nothing(text: str) -> None:
     assert proposals(text) == ()
 
 
-def test_an_unknown_kind_is_behaviour_and_one_line_is_enough() -> None:
-    (found,) = proposals('{"text": "t", "kind": "wisdom", "sources": [{"path":"a.py","start":7}]}')
-    assert found == Proposal("t", FactKind.BEHAVIOUR, (Place(A, 7, 7),))
+def test_one_line_is_enough() -> None:
+    (found,) = proposals('{"text": "t", "sources": [{"path":"a.py","start":7}]}')
+    assert found == Proposal("t", (Place(A, 7, 7),))
     assert proposals('{"text": "t", "sources": ["a.py:7"]}') == (found,)
 
 

@@ -1,4 +1,4 @@
-"""A language model that plays a script: for tests, demonstrations and dry runs without a key."""
+"""A language model that plays a script: for tests without a key."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
