@@ -5,7 +5,6 @@ import re
 import anyio
 import pytest
 
-from live_memory.adapters.llm.scripted import Says, Scripted
 from live_memory.core.answer import Answer, Budget, Mode, Question
 from live_memory.core.hosts.notices import Conclusion, FileInterest
 from live_memory.core.memory.ledger import FactId
@@ -15,6 +14,7 @@ from live_memory.core.values import Author, Instant, RelPath
 from live_memory.flow.jobs import silent
 from live_memory.flow.open_workspaces import Hub
 from live_memory.flow.workspace import Workspace
+from tests.support.doubles.scripted import Says, Scripted
 from tests.support.memory import House, app_house
 
 GATE = (
