@@ -63,7 +63,6 @@ async def ask(
     """Answer with what is true now, and remember the answer.
 
     Its deadline counts from `asked_at` on the loop's clock, which is now if it did not wait.
-    What asks nothing is told how to ask, and is not remembered.
 
     Raises:
         Busy: too many questions wait for this workspace already.
@@ -81,16 +80,13 @@ async def ask(
             with memory.indexer.right_of_way.taken():
                 disk = await _bring_up_to_date(asked)
                 # A model's kept answers stand while the same is found, whatever was edited beside.
-                edited = None if companion else edited_lately(memory.window, question.asked_at)
+                has_model = companion is not None
+                lately = edited_lately(memory.window, question.asked_at)
+                edited = frozenset[RelPath]() if has_model else lately
                 desk = QuestionFiles(memory.indexer.shelf, memory.index)
-                evidence = await _from_evidence(question, desk, edited or frozenset())
+                evidence = await _from_evidence(question, desk, edited)
                 known = await _with_what_is_known(
-                    memory,
-                    question,
-                    evidence,
-                    desk,
-                    edited or frozenset(),
-                    has_model=companion is not None,
+                    memory, question, evidence, desk, edited, has_model=has_model
                 )
             answer = known.answer
             if disk.notice is not None and not answer.citations:
@@ -123,7 +119,8 @@ def _remember(memory: Workspace, question: Question, answer: Answer) -> None:
     """Have what a model found out judged as any conclusion, beside what is asked next."""
     if answer.model is not None and answer.mode is not Mode.CACHED and answer.citations:
         task = question.text[:LONGEST_TASK]
-        said = Conclusion(answer.text[:LONGEST_CONCLUSION], Author.COMPANION, "", task)
+        text = answer.text[:LONGEST_CONCLUSION]
+        said = Conclusion(text, Author.COMPANION, "", task, answer.evidence)
         memory.ingestor.offer([said], events=0)
 
 

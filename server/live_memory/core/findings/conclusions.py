@@ -60,6 +60,8 @@ def findings_of(
 
     `answers` are our own answers of late: what repeats one is dropped.
     """
+    # What changed since it was written is no source of it.
+    files = {path: f for path, f in files.items() if said.evidence.get(path, f.sha) == f.sha}
     sources = {path: SourceFile(path, f.lines, f.outline) for path, f in files.items()}
     echo = {run for answer in answers for run in _runs(answer)}
     whole = f"{said.session}\0{said.task}\0{said.text}".encode("utf-8", "surrogatepass")

@@ -5,8 +5,9 @@ bytes win, and the lines the agent saw add up.
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import assert_never
 
 from live_memory.core.hosts.commands import (
@@ -35,7 +36,7 @@ from live_memory.core.hosts.events import (
     TaskGiven,
     joined,
 )
-from live_memory.core.values import Author
+from live_memory.core.values import Author, ContentHash, RelPath
 
 __all__ = [
     "LONGEST_CONCLUSION",
@@ -298,13 +299,15 @@ class Conclusion:
     """What an agent said at the end of its work, where it cites a place.
 
     `text` and `task`, what it was asked to do, hold no recognised secret; at most 16,000 and 300
-    characters. A host that names no session, or no task, gives "".
+    characters. A host that names no session, or no task, gives "". `evidence` has the hashes of
+    files as they were for it, where they are known.
     """
 
     text: str
     author: Author
     session: str
     task: str
+    evidence: Mapping[RelPath, ContentHash] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def key(self) -> object:

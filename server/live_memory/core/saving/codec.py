@@ -76,6 +76,7 @@ _FOR_EARLIER: Mapping[type, Form] = {Compacted: {"front": []}, Window: {"front":
 _ADDED: Mapping[type, Form] = {
     Fact: {"session": "", "conclusion": "", "uses": 0, "novelty": 1.0},
     Answer: {"facts": []},
+    Conclusion: {"evidence": {}},
 }
 # Versions before 3 distilled facts by rule too, from outlines that the index has.
 _DROPPED = "rule"
