@@ -79,9 +79,11 @@ def reloaded(
     folder = tmp_path_factory.mktemp(protocol)
     config = folder / "config" / "live-memory" / "config.toml"
     config.parent.mkdir(parents=True)
-    settings = _settings(protocol, endpoint.open(Text("unused")))
+    settings = _settings(protocol, endpoint.open(Text("ready")))
     config.write_text(f'base_url = "{settings.pop("LIVE_MEMORY_BASE_URL")}"\n')
     with running_server(folder, XDG_CONFIG_HOME=str(folder / "config"), **settings) as server:
+        # The client's library is imported now, and not within the deadline of a question.
+        server.request("POST", "/v1/models/test", {})
         yield Reloaded(server, config)
 
 

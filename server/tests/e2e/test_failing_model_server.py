@@ -61,7 +61,7 @@ def test_a_failed_endpoint_rests_answers_come_at_once_and_it_is_found_again(
     with serving() as endpoint:
         channel = endpoint.open(rules=[rule])
         with running_server(tmp_path / "server", **_settings(channel)) as server:
-            _ask(server, project, 0)
+            _ask(server, project, 0, timeout=5)
             asked = len(channel.requests)
             with ThreadPoolExecutor(8) as pool:
                 answers = list(pool.map(lambda n: _ask(server, project, n), range(1, 9)))
