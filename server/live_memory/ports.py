@@ -313,8 +313,9 @@ class Watcher(Protocol):
     async def follow(self, folders: Sequence[str]) -> None:
         """Watch these folders alone, each without what is below it; `""` is the root.
 
-        The first matter most where not all can be watched; a folder comes after the one above.
-        Never raises: `state` says what fails. A folder that comes back is noticed by its name.
+        The first matter most where not all can be watched; a folder comes after the one above, so
+        that neither being made is missed. Never raises: `state` says what fails. A folder that
+        comes back is noticed by its name.
         """
 
     async def wait(self) -> None:

@@ -257,11 +257,7 @@ class LogFile:
             os.close(self._descriptor)
 
     def _append(self, data: bytes) -> None:
-        """Write all of it, or nothing.
-
-        Raises:
-            OSError: there is no room.
-        """
+        """Write all of it, or nothing: then an `OSError` says that there is no room."""
         size = os.fstat(self._descriptor).st_size
         written = os.write(self._descriptor, data)
         if written < len(data):
@@ -270,11 +266,7 @@ class LogFile:
             raise OSError("only a part of a line could be written")
 
     def _make_room(self, length: int) -> None:
-        """Go on in a new file where this one is full or was taken away.
-
-        Raises:
-            OSError: no file can be opened.
-        """
+        """Go on in a new file where this one is full or taken away; an `OSError` if none opens."""
         size = os.fstat(self._descriptor).st_size
         if size and size + length > self._largest:
             self._move_on()

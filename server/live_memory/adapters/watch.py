@@ -101,10 +101,7 @@ class ChangeQueue:
             is_first, self._has_woken = not self._has_woken, True
         if is_first:
             with suppress(RunFinishedError):  # nobody is left to wake
-                from_thread.run_sync(self._wake, token=self._loop)
-
-    def _wake(self) -> None:
-        self._something.set()
+                from_thread.run_sync(self._something.set, token=self._loop)
 
 
 # What changes bytes or names. Opening and closing does not: our own reads are not heard.
@@ -171,11 +168,7 @@ class InotifyFolders:
         self._inotify.start()
 
     def add(self, name: str) -> None:
-        """Watch a folder.
-
-        Raises:
-            OSError: it is not there, or the system allows no more watches.
-        """
+        """Watch a folder."""
         folder = _Folder(name, self._ear, self._gone)
         path = f"{self._root}/{name}" if name else self._root
         wd = self._inotify.add_callback(os.fsencode(path), _CHANGES, folder, CallbackId(id(folder)))
@@ -303,7 +296,6 @@ def inotify_folders(root: str, ear: ChangeQueue, gone: Gone) -> Folders:
 
 def observed_tree(root: str, ear: ChangeQueue, gone: Gone) -> Folders:
     """What the library takes on other systems."""
-
     del gone
     return ObservedTree(root, ear)
 
@@ -337,10 +329,7 @@ class DiskWatcher:
         return WatchState(len(self._watched), len(self._wanted), self._unusable or self._problem)
 
     async def follow(self, folders: Sequence[str]) -> None:
-        """Watch these folders alone, each without what is below it; `""` is the root.
-
-        A folder comes after the one that holds it, so that neither being made is missed.
-        """
+        """Watch these folders alone, each without what is below it; `""` is the root."""
         with self._lock:
             is_settled = not self._gone and self._problem is None
         if self._unusable or (is_settled and tuple(folders) == self._wanted):

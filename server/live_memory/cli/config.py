@@ -126,11 +126,7 @@ def _sentence(verdict: Mapping[str, object]) -> str:
 
 
 def _parsed(assignments: Sequence[str]) -> dict[str, object]:
-    """What to write for each key; `None` takes it out.
-
-    Raises:
-        InvalidRequest: a key is unknown, or a value cannot be; the text lists what can.
-    """
+    """What to write for each key; `None` takes it out. An `InvalidRequest` lists what can be."""
     changes: dict[str, object] = {}
     for assignment in assignments:
         key, equals, text = assignment.partition("=")

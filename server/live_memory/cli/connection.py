@@ -1,4 +1,7 @@
-"""Talk to the server that was found; each connection is proved before anything is sent on it."""
+"""Talk to the server that was found; each connection is proved before anything is sent on it.
+
+Where it refuses, fails or goes away, `get`, `post` and `stream` raise a `Failure`.
+"""
 
 import http.client
 import json
@@ -169,32 +172,20 @@ def health(server: ProvenServer) -> Health:
 
 
 def get(server: ProvenServer, path: str, **query: str) -> dict[str, object]:
-    """Read one object from the server.
-
-    Raises:
-        Failure: the server refused, failed or went away.
-    """
+    """Read one object from the server."""
     target = f"{path}?{urlencode(query)}" if query else path
     return _only(_lines(server, "GET", target, body=None, timeout_s=_QUICK_S))
 
 
 def post(server: ProvenServer, path: str, body: Mapping[str, object]) -> dict[str, object]:
-    """Send one object and read the reply.
-
-    Raises:
-        Failure: the server refused, failed or went away.
-    """
+    """Send one object and read the reply."""
     return _only(_lines(server, "POST", path, body=body, timeout_s=_QUICK_S))
 
 
 def stream(
     server: ProvenServer, path: str, body: Mapping[str, object], *, timeout_s: float
 ) -> Iterator[dict[str, object]]:
-    """Send one object and read replies, one a line, as they come; `timeout_s` is between lines.
-
-    Raises:
-        Failure: the server refused, failed or went away.
-    """
+    """Send one object and read replies, one a line, as they come; `timeout_s` is between lines."""
     return _lines(server, "POST", path, body=body, timeout_s=timeout_s)
 
 

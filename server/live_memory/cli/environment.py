@@ -152,8 +152,7 @@ class Failure(click.ClickException):
 def note_trouble(data_dir: Path, text: str) -> None:
     """Write down the first line of what went wrong, where that can be.
 
-    A session that gets no memory goes on without a word, so what stood in the way is kept for who
-    asks later.
+    A session that gets no memory goes on without a word, so who asks later must find the reason.
     """
     with suppress(OSError):
         descriptor = os.open(data_dir / _NAME, _WRITE, 0o600)

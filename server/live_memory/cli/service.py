@@ -9,7 +9,6 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import click
 import platformdirs
@@ -76,7 +75,7 @@ def systemd_unit(service: Service) -> str:
         "[Service]",
         "Type=notify",
         f"ExecStart={command}",
-        f"EnvironmentFile=-{_plain(service.environment)}",
+        f"EnvironmentFile=-{str(service.environment).replace('%', '%%')}",
         *([f"User={service.user}"] if service.user else []),
         "WorkingDirectory=/",
         "UMask=0077",
@@ -135,11 +134,6 @@ def _listed(service: Service) -> str:
     return " ".join(_quoted(f"-{path}", doubled="%") for path in paths)
 
 
-def _plain(path: Path) -> str:
-    """A path where systemd takes the rest of the line."""
-    return str(path).replace("%", "%%")
-
-
 def _quoted(word: str, *, doubled: str = "") -> str:
     """A word as systemd reads it back: quoted, with `%` and `$` as themselves where they mean."""
     for character in doubled:
@@ -152,50 +146,9 @@ def _quoted(word: str, *, doubled: str = "") -> str:
 _EACH_S = 60.0
 
 
-class Supervisor(Protocol):
-    """What starts the server with the machine, or with its user's session."""
-
-    @property
-    def file(self) -> Path:
-        """The one file outside the data folder."""
-        ...
-
-    def text(self, service: Service, environ: Mapping[str, str]) -> bytes:
-        """What the file says."""
-        ...
-
-    def check(self) -> None:
-        """Refuse where nobody would read the file.
-
-        Raises:
-            Failure: this machine has no such supervisor running.
-        """
-        ...
-
-    def start(self) -> None:
-        """Take the file up, now and from now on.
-
-        Raises:
-            Failure: it does not start; the text says where to look.
-        """
-        ...
-
-    def stop(self) -> None:
-        """End it, and start it no more."""
-        ...
-
-    def forget(self) -> None:
-        """Take notice that the file is gone."""
-        ...
-
-    def state(self) -> str:
-        """What the supervisor says of it, in a word."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Systemd:
-    """Of the user, or with `is_system` of the machine."""
+    """Units of the user, or with `is_system` of the machine."""
 
     is_system: bool
 
@@ -210,7 +163,11 @@ class Systemd:
         return systemd_unit(service).encode()
 
     def check(self) -> None:
-        """Ask the manager something that changes nothing."""
+        """Ask the manager something that changes nothing.
+
+        Raises:
+            Failure: none is running.
+        """
         done = self._ask("show-environment")
         if done.returncode:
             raise Failure(
@@ -223,7 +180,11 @@ class Systemd:
             )
 
     def start(self) -> None:
-        """Enable and start; returns when the server answers, because the unit notifies."""
+        """Enable and start; returns when the server answers, because the unit notifies.
+
+        Raises:
+            Failure: it does not start; the text says where to look.
+        """
         for words in (("daemon-reload",), ("enable", LABEL), ("restart", LABEL)):
             done = self._ask(*words)
             if done.returncode:
@@ -292,7 +253,7 @@ class Launchd:
         return "inactive" if done.returncode else "active"
 
 
-def supervisor(*, is_system: bool, platform: str = sys.platform) -> Supervisor:
+def supervisor(*, is_system: bool, platform: str = sys.platform) -> Systemd | Launchd:
     """The one of this machine.
 
     Raises:
@@ -440,11 +401,7 @@ def _owner(data_dir: Path) -> pwd.struct_passwd:
 
 
 def _check_owner(settings: Settings, *, is_system: bool) -> None:
-    """Refuse to make root's memory out of someone's wish for his own.
-
-    Raises:
-        Failure: nobody said whose.
-    """
+    """Refuse to make root's memory out of someone's wish for his own, where nobody said whose."""
     if is_system and "SUDO_USER" in os.environ and not settings.data_dir.exists():
         raise Failure(
             f"data folder '{settings.data_dir}' does not exist: run `live-memory start` as the "
@@ -475,11 +432,7 @@ def _server(settings: Settings) -> str | None:
 
 
 def _write(file: Path, text: bytes) -> None:
-    """Write a whole file that only its owner reads.
-
-    Raises:
-        Failure: it cannot be written.
-    """
+    """Write a whole file that only its owner reads; a `Failure` where it cannot be written."""
     new = file.with_name(f"{file.name}.new")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -146,16 +146,13 @@ async def found_for(
 async def _said_of_itself(desk: QuestionFiles) -> list[Excerpt]:
     """The beginnings of the documents at the root that say what this is, and of its manifest."""
     names = [path for path in await desk.index.known() if "/" not in path.text]
-    told = sorted((path for path in names if is_guide(path)), key=_is_no_readme)[:_MOST_TOLD]
+    guides = (path for path in names if is_guide(path))
+    told = sorted(guides, key=lambda path: not path.name.lower().startswith("readme"))[:_MOST_TOLD]
     built = [path for path in names if nature_of(path) is Nature.BUILD][:1]
     await desk.open([*told, *built])
     files = [desk.files[path] for path in (*told, *built) if path in desk.files]
     ends = [(file, min(LONGEST_WHOLE, len(file.lines))) for file in files if file.lines]
     return [Excerpt(file, ((1, end),), (), (1, end)) for file, end in ends]
-
-
-def _is_no_readme(path: RelPath) -> bool:
-    return not path.name.lower().startswith("readme")
 
 
 def _tested_first(question: str, evidence: Evidence) -> Evidence:

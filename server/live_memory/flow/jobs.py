@@ -21,7 +21,7 @@ from live_memory.flow.model_slot import Meter, ModelSlot
 from live_memory.flow.workspace import Workspace
 from live_memory.ports import WorkspaceIdentity
 
-__all__ = ["Ask", "Jobs", "Progress", "WarmKeeping", "keep_warm", "silent"]
+__all__ = ["Ask", "Jobs", "Progress", "keep_warm", "silent"]
 
 Progress = Callable[[str], Awaitable[None]]
 
@@ -105,9 +105,8 @@ class Jobs:
         async def progress(message: str) -> None:
             job.said = message
 
-        told: Progress = progress
         try:
-            _, job.answer = await self._ask(cwd, question, progress=told)
+            _, job.answer = await self._ask(cwd, question, progress=progress)
         except LiveMemoryError as failure:
             job.failure = failure
         finally:
@@ -129,26 +128,19 @@ class Jobs:
 _INTERVAL_S = 240.0
 
 
-@dataclass(frozen=True, slots=True)
-class WarmKeeping:
-    """How long after the last question the cache is kept."""
-
-    max_idle_s: float
-
-
 async def keep_warm(
-    keeping: WarmKeeping, models: ModelSlot, open_now: Callable[[], Iterable[Workspace]]
+    max_idle_s: float, models: ModelSlot, open_now: Callable[[], Iterable[Workspace]]
 ) -> None:
     """Send every open workspace's last prompt again, until cancelled.
 
     For while a person thinks: a prompt is sent with one token of reply, until nobody has asked for
-    a while. A provider keeps its cache for about five minutes after its last use.
+    `max_idle_s`. A provider keeps its cache for about five minutes after its last use.
     """
     while True:
         await anyio.sleep(_INTERVAL_S)
         for memory in open_now():
             last = memory.last_sent
-            if last is None or anyio.current_time() - last.at > keeping.max_idle_s:
+            if last is None or anyio.current_time() - last.at > max_idle_s:
                 continue
             async with models.borrowed() as companion:
                 if companion is not None:

@@ -262,11 +262,7 @@ class Meter:
         heard: Callable[[str], None] | None = None,
         lost: Callable[[ModelReply], None] | None = None,
     ) -> ModelReply:
-        """Ask once, if the caps allow.
-
-        Raises:
-            ModelUnavailable: there is no usable reply, or a cap is reached.
-        """
+        """Ask once, if the caps allow; else a `ModelUnavailable` says which one is reached."""
         await self._purse.check()
         if request.estimated_tokens is None:
             request = replace(request, estimated_tokens=prompt_tokens(request))

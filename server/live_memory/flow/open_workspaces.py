@@ -23,7 +23,7 @@ from live_memory.core.reading.observation import FileRead
 from live_memory.core.signals import QuestionFinished, WorkspaceFailed
 from live_memory.core.values import WorkspaceKey
 from live_memory.flow.answer_question import ask
-from live_memory.flow.jobs import Jobs, Progress, WarmKeeping, keep_warm
+from live_memory.flow.jobs import Jobs, Progress, keep_warm
 from live_memory.flow.model_slot import Borrowed, Companion, ModelSlot, ProbeVerdict, probe
 from live_memory.flow.workspace import Workspace, WorkspaceStats, WorkspaceSummary, statistics
 from live_memory.ports import SignalSink, SnapshotStore, WorkspaceIdentity, Workspaces, Worktrees
@@ -287,7 +287,10 @@ _WAIT_S = 15.0
 
 
 class Hub:
-    """What the web layer talks to; its methods raise only `LiveMemoryError`s for what can fail."""
+    """What the web layer talks to; its methods raise only `LiveMemoryError`s for what can fail.
+
+    Where `cwd` leads to no workspace, or an id to no fact, that is an `InvalidRequest`.
+    """
 
     def __init__(
         self,
@@ -298,14 +301,14 @@ class Hub:
         signals: SignalSink,
         trees: Worktrees,
         companion: Companion | None = None,
-        warm: WarmKeeping | None = None,
+        warm_idle_s: float | None = None,
         most_open: int = _MOST_OPEN,
         most_in_use: int = _MOST_IN_USE,
     ) -> None:
         self.models = ModelSlot(companion)
         self.jobs = Jobs(self.ask)
         self._sharing = Sharing(trees, opened=self.opened)
-        self._warm = warm
+        self._warm_idle_s = warm_idle_s
         self._workspaces = workspaces
         self._store = store
         self._signals = signals
@@ -324,8 +327,8 @@ class Hub:
         async with anyio.create_task_group() as tasks:
             self._open.tasks = tasks
             await tasks.start(lambda *, task_status: self.jobs.run(task_status=task_status))
-            if self._warm is not None:
-                tasks.start_soon(keep_warm, self._warm, self.models, self._open.now)
+            if self._warm_idle_s is not None:
+                tasks.start_soon(keep_warm, self._warm_idle_s, self.models, self._open.now)
             tasks.start_soon(self._keep_spend)
             task_status.started()
             try:
@@ -381,48 +384,28 @@ class Hub:
             return await probe(companion)
 
     async def stats(self, cwd: str) -> WorkspaceStats:
-        """Figures of the workspace that `cwd` belongs to.
-
-        Raises:
-            InvalidRequest: `cwd` leads to no workspace.
-        """
+        """Figures of the workspace that `cwd` belongs to."""
         return statistics(await self.opened(cwd))
 
     async def answers(self, cwd: str) -> tuple[WorkspaceIdentity, Sequence[QuestionAnswered]]:
-        """Past questions with their answers, newest first.
-
-        Raises:
-            InvalidRequest: `cwd` leads to no workspace.
-        """
+        """Past questions with their answers, newest first."""
         memory = await self.opened(cwd)
         return memory.identity, tuple(reversed(questions(memory.window)))
 
     async def timeline(self, cwd: str) -> tuple[WorkspaceIdentity, Sequence[Entry]]:
-        """What the window holds, newest first.
-
-        Raises:
-            InvalidRequest: `cwd` leads to no workspace.
-        """
+        """What the window holds, newest first."""
         memory = await self.opened(cwd)
         return memory.identity, tuple(reversed(memory.window.entries))
 
     async def ledger(self, cwd: str) -> tuple[WorkspaceIdentity, Ledger]:
-        """All facts, each marked where its source is no longer what it was.
-
-        Raises:
-            InvalidRequest: `cwd` leads to no workspace.
-        """
+        """All facts, each marked where its source is no longer what it was."""
         memory = await self.opened(cwd)
         with memory.in_use():
             await memory.checked()
         return memory.identity, memory.window.ledger
 
     async def pin(self, cwd: str, fact_id: FactId) -> Fact:
-        """Keep a fact in every prompt.
-
-        Raises:
-            InvalidRequest: `cwd` leads to no workspace, or there is no such fact.
-        """
+        """Keep a fact in every prompt."""
         memory = await self.opened(cwd)
         _fact(memory, fact_id)
         with memory.in_use():
@@ -430,11 +413,7 @@ class Hub:
         return memory.window.ledger[fact_id]
 
     async def forget_fact(self, cwd: str, fact_id: FactId) -> Fact:
-        """Drop a fact for good; what is learned again by itself does not bring it back.
-
-        Raises:
-            InvalidRequest: `cwd` leads to no workspace, or there is no such fact.
-        """
+        """Drop a fact for good; what is learned again by itself does not bring it back."""
         memory = await self.opened(cwd)
         fact = _fact(memory, fact_id)
         with memory.in_use():

@@ -69,17 +69,14 @@ class Reader:
         self, reads: Sequence[FileRead | Skipped]
     ) -> Sequence[Observation | Skipped]:
         """Redact what was read, off the loop where it is much."""
-        work = partial(_all, self, reads)
         size = sum(len(read.data) for read in reads if isinstance(read, FileRead))
-        return work() if size <= _LITTLE else await anyio.to_thread.run_sync(work)
+        if size > _LITTLE:
+            return await anyio.to_thread.run_sync(lambda: [*map(self.observe, reads)])
+        return [*map(self.observe, reads)]
 
     def redacted(self, text: str) -> str:
         """A text without secrets."""
         return self.redactor.redact(text).text.text
-
-
-def _all(reader: Reader, reads: Sequence[FileRead | Skipped]) -> Sequence[Observation | Skipped]:
-    return [reader.observe(read) for read in reads]
 
 
 # A question opens ten to twenty files of some 15 kB, and much the same ones as those before it: 48

@@ -172,12 +172,7 @@ class Application:
     async def ask(
         self, cwd: str, question: Question, *, progress: Progress
     ) -> tuple[WorkspaceIdentity, Answer]:
-        """Ask the hub; stopping waits for the answer.
-
-        Raises:
-            InvalidRequest: `cwd` leads to no workspace.
-            Unavailable: the workspace cannot be opened.
-        """
+        """Ask the hub; stopping waits for the answer."""
         with self._drain.question():
             return await self._hub.ask(cwd, question, progress=progress)
 

@@ -272,8 +272,7 @@ class Sessions:
 
 
 class _Kept:
-    """A request's messages, the first of which can be had once more: all of its body, as the door
-    gives it."""
+    """A request's messages; the first, which is all of its body, can be had once more."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive

@@ -8,7 +8,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import anyio
 from anyio import to_thread
@@ -17,15 +17,15 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from live_memory.core.answer import Answer, Budget, Question, render
+from live_memory.core.answer import Budget, Question, render
 from live_memory.core.errors import InvalidRequest, LiveMemoryError
 from live_memory.core.memory.ledger import FactId
 from live_memory.core.reading.observation import clean
 from live_memory.core.values import Instant
-from live_memory.flow.jobs import Ask, Progress
+from live_memory.flow.jobs import Ask
 from live_memory.flow.open_workspaces import Hub
 from live_memory.flow.receive_events import Reception
-from live_memory.ports import Clock, WorkspaceIdentity
+from live_memory.ports import Clock
 from live_memory.web.guard import Drain, ErrorClass, Problem, has_token, problem_of
 from live_memory.web.identity import Identity, health_form
 from live_memory.web.schemas import (
@@ -33,11 +33,10 @@ from live_memory.web.schemas import (
     answered_form,
     entry_form,
     fact_form,
+    record_form,
     spend_form,
     stats_form,
-    verdict_form,
     why_form,
-    workspace_form,
 )
 
 __all__ = [
@@ -237,14 +236,10 @@ def _refuse_constant(text: str) -> object:
 T = TypeVar("T")
 
 
-class _Ask(Protocol):
-    def __call__(self, *, progress: Progress) -> Awaitable[tuple[WorkspaceIdentity, Answer]]: ...
-
-
 class AnswerStream:
     """Runs the question and sends lines of JSON, the answer last; a client that goes cancels it."""
 
-    def __init__(self, ask: _Ask) -> None:
+    def __init__(self, ask: Ask) -> None:
         self._ask = ask
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -408,7 +403,7 @@ class Routes:
         cwd = await workspace_of(request.query_params, request)
         workspace, entries = await self._hub.timeline(cwd)
         forms = [entry_form(entry) for entry in entries[:MOST_ENTRIES]]
-        return _json({"workspace": workspace_form(workspace), "entries": forms})
+        return _json({"workspace": record_form(workspace), "entries": forms})
 
     async def facts(self, request: Request) -> ASGIApp:
         """The ledger's newest facts first, each compared with the disk a moment ago.
@@ -422,7 +417,7 @@ class Routes:
         newest = islice((f for f in facts if is_any or f.is_stale), MOST_FACTS)
         return _json(
             {
-                "workspace": workspace_form(workspace),
+                "workspace": record_form(workspace),
                 "facts": [fact_form(fact) for fact in newest],
                 "total": len(ledger.facts),
                 "rejected": ledger.rejected,
@@ -460,7 +455,7 @@ class Routes:
     async def test_model(self, request: Request) -> ASGIApp:
         """Ask the model once and say what it can carry."""
         _nothing_in(await json_object(request))
-        return _json(verdict_form(await self._hub.probe()))
+        return _json(record_form(await self._hub.probe()))
 
     async def clear(self, request: Request) -> ASGIApp:
         """Forget one workspace or all; the project header is no consent to forget."""
@@ -471,7 +466,7 @@ class Routes:
         if everything is True:
             return _json({"cleared": await self._hub.clear_all()})
         workspace = await self._hub.clear(await workspace_of(fields, request))
-        return _json({"cleared": 1, "workspace": workspace_form(workspace)})
+        return _json({"cleared": 1, "workspace": record_form(workspace)})
 
     async def ask(self, request: Request) -> ASGIApp:
         """Answer one question, saying on the way how far it is."""
@@ -533,11 +528,7 @@ def _refused(problem: Problem) -> Response:
 
 
 def _nothing_in(fields: Mapping[str, object]) -> None:
-    """Refuse what would be ignored.
-
-    Raises:
-        InvalidRequest: there are fields.
-    """
+    """Refuse fields that would be ignored, as an `InvalidRequest`."""
     if fields:
         raise InvalidRequest("this takes no fields: send {}")
 

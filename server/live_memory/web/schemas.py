@@ -17,7 +17,6 @@ from live_memory.core.memory.window import (
 )
 from live_memory.core.reading.observation import clean, visible
 from live_memory.core.values import ContentHash, RelPath, WorkspaceKey
-from live_memory.flow.model_slot import ProbeVerdict
 from live_memory.flow.workspace import WorkspaceStats
 from live_memory.ports import WorkspaceIdentity
 
@@ -26,31 +25,25 @@ __all__ = [
     "answered_form",
     "entry_form",
     "fact_form",
+    "record_form",
     "spend_form",
     "stats_form",
-    "verdict_form",
     "why_form",
-    "workspace_form",
 ]
 
 _KINDS = {FileObserved: "file", FileChanged: "changed", FileGone: "gone", NoteWritten: "note"}
-
-
-def workspace_form(workspace: WorkspaceIdentity) -> dict[str, object]:
-    """A workspace by its root and key."""
-    return _record(workspace)
 
 
 def answer_form(workspace: WorkspaceIdentity, answer: Answer) -> dict[str, object]:
     """An answer; its sources are in `citations`."""
     return {
         "answer": _form(answer.text),
-        **_record(answer, "mode", "grounding", "citations", "model"),
+        **record_form(answer, "mode", "grounding", "citations", "model"),
         "elapsed_s": round(answer.elapsed_s, 3),
         "cost_usd": answer.cost_usd,
         "window_share": round(answer.window_share, 4),
-        **_record(answer, "usage", "stop"),
-        "workspace": workspace_form(workspace),
+        **record_form(answer, "usage", "stop"),
+        "workspace": record_form(workspace),
         "notice": _form(answer.notice),
     }
 
@@ -61,7 +54,7 @@ def why_form(answer: Answer) -> list[dict[str, object]]:
         {
             "path": _form(path),
             "score": round(why.score, 2),
-            **_record(why, "words", "defines"),
+            **record_form(why, "words", "defines"),
             "factors": {name: round(factor, 2) for name, factor in why.factors.items()},
         }
         for path, why in answer.why.items()
@@ -84,18 +77,18 @@ def entry_form(entry: Entry) -> dict[str, object]:
         asked = content.question
         about = {"kind": "question", "question": _form(asked.text), "at": asked.asked_at}
     else:
-        about = {"kind": _KINDS[type(content)], **_record(content)}
+        about = {"kind": _KINDS[type(content)], **record_form(content)}
     return {"number": entry.number, **about}
 
 
 def fact_form(fact: Fact) -> dict[str, object]:
     """A fact with why it is believed: sources, dates, the questions it came from."""
     return {
-        **_record(fact, "id", "text", "author", "learned_at", "since", "questions", "uses"),
+        **record_form(fact, "id", "text", "author", "learned_at", "since", "questions", "uses"),
         "session": fact.session or None,
         "pinned": fact.is_pinned,
         "stale": fact.is_stale,
-        "sources": [_record(source, "path", "start", "end", "sha") for source in fact.sources],
+        "sources": [record_form(source, "path", "start", "end", "sha") for source in fact.sources],
     }
 
 
@@ -104,7 +97,7 @@ def stats_form(stats: WorkspaceStats) -> dict[str, object]:
     listing, watch = stats.listing, stats.watch
     # A listing names every file, and what is watched is many folders: only figures are told.
     names = [field.name for field in fields(stats) if field.name not in ("listing", "watch")]
-    return _record(stats, *names) | {
+    return record_form(stats, *names) | {
         "listing": {
             "way": None if listing is None else listing.way.value,
             "problem": None if listing is None else listing.problem,
@@ -120,15 +113,10 @@ def stats_form(stats: WorkspaceStats) -> dict[str, object]:
 
 def spend_form(spend: Spend) -> dict[str, object]:
     """What models took since the server started, over all workspaces, by cause."""
-    return {cause.value: _record(spent) for cause, spent in spend.by_cause.items()}
+    return {cause.value: record_form(spent) for cause, spent in spend.by_cause.items()}
 
 
-def verdict_form(verdict: ProbeVerdict) -> dict[str, object]:
-    """What a model can carry."""
-    return _record(verdict)
-
-
-def _record(value: Any, *names: str) -> dict[str, object]:
+def record_form(value: Any, *names: str) -> dict[str, object]:
     """Some fields of a dataclass, or all of them."""
     return {name: _form(getattr(value, name)) for name in names or [f.name for f in fields(value)]}
 
@@ -146,6 +134,6 @@ def _form(value: object) -> Any:  # JSON values; which ones, follows from the ty
         case tuple():
             return [_form(one) for one in value]
         case _ if is_dataclass(value):
-            return _record(value)
+            return record_form(value)
         case _:
             return value

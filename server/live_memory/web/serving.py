@@ -48,8 +48,7 @@ _AGAIN_S = 60.0
 def say_pauses_once(loop: asyncio.AbstractEventLoop) -> None:
     """Have the loop say one line a minute where it cannot accept; anything else as ever.
 
-    The event loop pauses by itself for a second, but tells each of up to 128 vain tries with a
-    trace.
+    The event loop pauses by itself for a second, but tells each of 128 vain tries with a trace.
     """
     quiet_until = float("-inf")
 
@@ -74,8 +73,7 @@ Data = bytes | bytearray | memoryview
 class HeadBodyBuffer(asyncio.Transport):
     """A connection's transport that keeps a head which announces a body for the moment of that.
 
-    The server library writes head and body one by one: each is a call of the system, and wakes the
-    client.
+    The server library writes head and body one by one: two calls that each wake the client.
     """
 
     def __init__(self, transport: asyncio.Transport) -> None:
@@ -153,8 +151,7 @@ class GuardedProtocol(HttpToolsProtocol):
     One request is read at a time: what a client sends before the reply is there waits, and where
     that is much, or follows a body in chunks, the client is told by `Connection: close` to send it
     again (RFC 9112, 9.3.2). The server library has no limit of its own on how long a request may
-    take to arrive, and slow clients shall block nobody: connections that wait for a request are few
-    and short-lived.
+    take to arrive, and slow clients shall block nobody: who waits for a request is one of few.
     """
 
     # The signature is the library's; its state is an untyped dictionary there.

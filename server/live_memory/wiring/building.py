@@ -16,7 +16,7 @@ import anyio.to_thread
 
 from live_memory.adapters.hooks.claude_code import ClaudeCode
 from live_memory.adapters.hooks.spool import DiskSpool, IgnoreEvents
-from live_memory.adapters.index.sqlite import SqliteIndex, in_memory_index
+from live_memory.adapters.index.sqlite import SqliteIndex
 from live_memory.adapters.index.worker_pool import SyntaxWorkers, spare_processors
 from live_memory.adapters.store.snapshot_files import DiskSpendLog, JsonFiles
 from live_memory.adapters.telemetry import Level, LogSink, LogStream
@@ -31,7 +31,6 @@ from live_memory.core.hosts.events import AgentConcluded, TaskGiven
 from live_memory.core.reading.redaction import Redactor
 from live_memory.core.values import Instant
 from live_memory.flow.indexing import Turns
-from live_memory.flow.jobs import WarmKeeping
 from live_memory.flow.model_slot import Companion, ModelRest, SpendLimiter
 from live_memory.flow.open_workspaces import Hub
 from live_memory.flow.reader import Reader
@@ -80,11 +79,7 @@ class _Opener:
         self._parsing = SyntaxWorkers(spare_processors())
 
     async def __call__(self, identity: WorkspaceIdentity) -> Workspace:
-        """Open the root and its index.
-
-        Raises:
-            InvalidRequest: the root is gone.
-        """
+        """Open the root and its index; an `InvalidRequest` where the root is gone."""
         folder = self._folder / identity.key.text
         sandbox = await self._workspaces.open(identity)
         problem: str | None = None
@@ -92,11 +87,12 @@ class _Opener:
             index = await _index_in(folder, self._parsing)
         except StoreUnavailable as why:
             # Answers go on from what fits in memory.
-            index, problem = in_memory_index(self._parsing), f"the index is not kept: {why}"
+            index = SqliteIndex.in_memory(parsing=self._parsing)
+            problem = f"the index is not kept: {why}"
         given = Surroundings(
             reader=Reader(sandbox, self._redactor, self._settings.max_file_bytes),
             index=index,
-            spare_index=functools.partial(in_memory_index, self._parsing),
+            spare_index=functools.partial(SqliteIndex.in_memory, parsing=self._parsing),
             store=self._store,
             signals=self._signals,
             clock=_SystemClock(),
@@ -130,11 +126,7 @@ class _Companions:
         self._models: Models | None = None
 
     def build(self, settings: Settings) -> Companion | None:
-        """The companion, or none where no model is configured.
-
-        Raises:
-            InvalidRequest: the settings cannot be meant.
-        """
+        """The companion, if there is to be one; an `InvalidRequest` where that cannot be meant."""
         self._purse.caps = _caps(settings)
         choice = choose(settings, self._environ)
         if choice is None:
@@ -161,11 +153,7 @@ def build(
     log: LogStream,
     reread: Callable[[], Configuration],
 ) -> Application:
-    """All that is served; `reread` reads the configuration again for `/reload`.
-
-    Raises:
-        InvalidRequest: the settings for the model cannot be meant.
-    """
+    """All that is served, for `build_app`."""
     settings = configuration.settings
     companions = _Companions(settings, os.environ)
     hub = _hub(settings, identity, companion=companions.build(settings), log=log)
@@ -224,7 +212,7 @@ def _hub(
         signals=signals,
         trees=GitWorktrees(),
         companion=companion,
-        warm=WarmKeeping(settings.keep_warm_max_idle_s) if settings.keep_warm else None,
+        warm_idle_s=settings.keep_warm_max_idle_s if settings.keep_warm else None,
         most_in_use=room_for_workspaces(),
     )
 

@@ -13,7 +13,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from live_memory.adapters.index.sqlite import in_memory_index
+from live_memory.adapters.index.sqlite import SqliteIndex
 from live_memory.adapters.llm.claude_cli import ClaudeCli
 from live_memory.adapters.llm.installed_client import ClaudeProgram, find_claude
 from live_memory.core.answer import StopReason
@@ -69,7 +69,7 @@ def model_at(api: FakeAnthropic, stage: Stage, *, key: str | None = "dummy-key")
 
 def toolbox() -> Toolbox:
     shelf = FileCache(Reader(InMemorySandbox(APP), Redactor(), 256 * 1024))
-    return Toolbox(shelf, in_memory_index(), House(), lambda: EntryNumber(1))
+    return Toolbox(shelf, SqliteIndex.in_memory(), House(), lambda: EntryNumber(1))
 
 
 async def asked(

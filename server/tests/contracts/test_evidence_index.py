@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from live_memory.adapters.index import database, search, sqlite
-from live_memory.adapters.index.sqlite import SqliteIndex, in_memory_index
+from live_memory.adapters.index.sqlite import SqliteIndex
 from live_memory.core.errors import StoreUnavailable
 from live_memory.core.evidence.places import Candidates, DefinitionKind
 from live_memory.core.evidence.question import terms_of
@@ -51,7 +51,7 @@ Open = Callable[[Path], Awaitable[EvidenceIndex]]
 
 
 async def _in_memory(_folder: Path) -> EvidenceIndex:
-    return in_memory_index()
+    return SqliteIndex.in_memory()
 
 
 INDEXES: dict[str, Open] = {"sqlite": SqliteIndex.open, "in_memory": _in_memory}
@@ -278,7 +278,7 @@ async def test_the_way_to_a_state_does_not_show_in_its_answers(index: EvidenceIn
     for version in range(5):
         await _take(index, observed("src/app.py", APP + f"# {version}\n", version=version))
     await _fill(index, WORLD)
-    fresh = in_memory_index()
+    fresh = SqliteIndex.in_memory()
     await _fill(fresh, WORLD)
     question = "Where is the session cookie saved?"
     assert await _search(index, question) == await _search(fresh, question)

@@ -209,7 +209,7 @@ def expected(regex: str, *, ignore_case: bool) -> list[tuple[str, int, str]]:
     found = []
     for name, data in sorted(CORPUS.items()):
         decoded = decode(data)
-        for number, line in enumerate(lines_of(decoded.text) if decoded else (), 1):
+        for number, line in enumerate(lines_of(decoded) if decoded else (), 1):
             if compiled.search(line):
                 found.append((name, number, line[:500]))
     return found

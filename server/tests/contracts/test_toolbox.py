@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from live_memory.adapters.index.sqlite import in_memory_index
+from live_memory.adapters.index.sqlite import SqliteIndex
 from live_memory.adapters.workspace.disk import DiskSandbox
 from live_memory.core.companion.chat import ToolCall, ToolResult
 from live_memory.core.companion.tools import SPECS
@@ -54,13 +54,13 @@ async def tools(ws: Path) -> AsyncIterator[Toolbox]:
 
 
 async def toolbox_over(sandbox: DiskSandbox) -> Toolbox:
-    index, house = in_memory_index(), House()
+    index, house = SqliteIndex.in_memory(), House()
     reader = Reader(sandbox, Redactor(), MOST)
     indexer = Indexer(
         WorkspaceKey.of_root("/ws"),
         reader=reader,
         index=index,
-        spare=in_memory_index,
+        spare=SqliteIndex.in_memory,
         signals=house,
     )
     await indexer.once()

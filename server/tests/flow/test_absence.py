@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from live_memory.adapters.index.sqlite import in_memory_index
+from live_memory.adapters.index.sqlite import SqliteIndex
 from live_memory.core.answer import Answer, Grounding, Question
 from live_memory.core.errors import Unavailable
 from live_memory.core.reading.lookup import Listing, Matches, Omitted, TextPattern
@@ -55,8 +55,8 @@ async def _desk(root: Path, way: Way) -> AsyncIterator[QuestionFiles]:
         indexer = Indexer(
             WorkspaceKey.of_root(str(root)),
             reader=Reader(sandbox, Redactor(), LIMIT),
-            index=in_memory_index(),
-            spare=in_memory_index,
+            index=SqliteIndex.in_memory(),
+            spare=SqliteIndex.in_memory,
             signals=_Silent(),
         )
         await indexer.once()
@@ -376,7 +376,7 @@ class _Endless(InMemorySandbox):
 
 
 async def test_files_beyond_the_end_of_the_listing_are_not_said_to_lack_a_name() -> None:
-    index = in_memory_index()
+    index = SqliteIndex.in_memory()
     await index.update([observed("app.py", APP)], textless={}, gone=())
     desk = QuestionFiles(FileCache(Reader(_Endless({"app.py": APP}), Redactor(), LIMIT)), index)
     question = Question("Where is frobnicate_all defined?", Instant(0.0))
@@ -414,7 +414,7 @@ async def test_what_could_not_be_looked_at_is_never_taken_for_empty(
 ) -> None:
     """N01: a failed look is said to be one, and a look that hangs ends."""
     monkeypatch.setattr(find_evidence, "_LOOK_S", 0.05)
-    sandbox, index = _Failing({"app.py": APP, "app.js": BUNDLE.encode()}), in_memory_index()
+    sandbox, index = _Failing({"app.py": APP, "app.js": BUNDLE.encode()}), SqliteIndex.in_memory()
     sandbox.is_hanging = is_hanging
     await index.update([observed("app.py", APP)], textless={}, gone=())
     desk = QuestionFiles(FileCache(Reader(sandbox, Redactor(), LIMIT)), index)

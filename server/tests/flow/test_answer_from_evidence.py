@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from live_memory.adapters.index.sqlite import in_memory_index
+from live_memory.adapters.index.sqlite import SqliteIndex
 from live_memory.core.answer import (
     Answer,
     Budget,
@@ -80,7 +80,7 @@ class CountingSandbox(InMemorySandbox):
 
 
 async def _world(files: dict[str, str]) -> tuple[CountingSandbox, EvidenceIndex]:
-    index = in_memory_index()
+    index = SqliteIndex.in_memory()
     await index.update([observed(*item) for item in files.items()], textless={}, gone=())
     return CountingSandbox({name: text.encode() for name, text in files.items()}), index
 

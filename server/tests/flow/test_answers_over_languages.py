@@ -1,6 +1,6 @@
 """What the answer without a model leads with, over programs as several languages write them."""
 
-from live_memory.adapters.index.sqlite import in_memory_index
+from live_memory.adapters.index.sqlite import SqliteIndex
 from live_memory.core.answer import Answer, Question
 from live_memory.core.reading.redaction import DEFAULT
 from live_memory.core.values import Instant
@@ -11,7 +11,7 @@ from tests.support.observing import observed
 
 
 async def _answer(text: str, world: dict[str, str]) -> Answer:
-    index = in_memory_index()
+    index = SqliteIndex.in_memory()
     await index.update([observed(*item) for item in world.items()], textless={}, gone=())
     sandbox = InMemorySandbox({name: each.encode() for name, each in world.items()})
     shelf = FileCache(Reader(sandbox, DEFAULT, 256 * 1024))

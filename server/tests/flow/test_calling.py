@@ -2,7 +2,7 @@
 
 import pytest
 
-from live_memory.adapters.index.sqlite import in_memory_index
+from live_memory.adapters.index.sqlite import SqliteIndex
 from live_memory.core.evidence.places import Place
 from live_memory.core.reading.redaction import DEFAULT
 from live_memory.core.values import RelPath
@@ -46,7 +46,7 @@ TWO = {
 async def _callers(
     name: str, files: dict[str, str], *, depth: int = 1, mentions: tuple[Place, ...] = ()
 ) -> Callers:
-    index = in_memory_index()
+    index = SqliteIndex.in_memory()
     await index.update([observed(*item) for item in files.items()], textless={}, gone=())
     sandbox = InMemorySandbox({path: text.encode() for path, text in files.items()})
     desk = QuestionFiles(FileCache(Reader(sandbox, DEFAULT, 10_000)), index)

@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 import pytest
 
-from live_memory.adapters.index.sqlite import in_memory_index
+from live_memory.adapters.index.sqlite import SqliteIndex
 from live_memory.core.answer import Answer, Citation, CitationStatus, Grounding, Mode, Question
 from live_memory.core.memory.learning import AgentView
 from live_memory.core.memory.window import QuestionAnswered
@@ -78,7 +78,7 @@ def _sandbox(files: dict[str, str]) -> InMemorySandbox:
 
 
 async def _index(files: dict[str, str]) -> EvidenceIndex:
-    index = in_memory_index()
+    index = SqliteIndex.in_memory()
     await index.update([observed(*item) for item in files.items()], textless={}, gone=())
     return index
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from live_memory.adapters.index.sqlite import in_memory_index
+from live_memory.adapters.index.sqlite import SqliteIndex
 from live_memory.core.memory.window import (
     FileChanged,
     FileGone,
@@ -41,7 +41,7 @@ class _Memory:
 
     def __init__(self) -> None:
         self.sandbox = _Watched({"a.py": b"one\n", "b.py": b"one\n"})
-        self.index: EvidenceIndex = in_memory_index()
+        self.index: EvidenceIndex = SqliteIndex.in_memory()
         self.window = Window()
         self.views = WindowViews()
         house = House()

@@ -9,7 +9,7 @@ import pytest
 from live_memory.core.answer import Answer, Mode
 from live_memory.core.companion.chat import Caps, Cause, ModelRequest
 from live_memory.core.errors import Busy, InvalidRequest, ModelLacksTools, ModelRefused, Unavailable
-from live_memory.flow.jobs import Jobs, WarmKeeping, silent
+from live_memory.flow.jobs import Jobs, silent
 from live_memory.flow.model_slot import Companion, ModelRest, ModelSlot, SpendLimiter, probe
 from live_memory.flow.open_workspaces import Hub
 from tests.flow.test_ask import SlowHouse
@@ -138,7 +138,7 @@ async def test_an_idle_hour_makes_no_call() -> None:
 
 @virtual_time
 async def test_keeping_warm_sends_the_same_front_and_stops_when_nobody_asks() -> None:
-    house = SlowHouse({"/app": Unlisted(APP)}, warm=WarmKeeping(max_idle_s=1_000))
+    house = SlowHouse({"/app": Unlisted(APP)}, warm_idle_s=1_000)
     house.model = model = Scripted(_good_or_refused())
     async with house.hub() as hub:
         await hub.ask("/app", a_question(), progress=silent)
@@ -166,7 +166,7 @@ async def test_after_two_questions_at_once_a_prompt_grows_from_what_was_sent_las
 ) -> None:
     """The later one of the two is sent again to keep the cache, whichever ends first."""
     texts = "Where is RETRY_LIMIT set?", "Who fetches pages?", "Which value has RETRY_LIMIT?"
-    house = SlowHouse({"/app": Unlisted(APP)}, warm=WarmKeeping(max_idle_s=300))
+    house = SlowHouse({"/app": Unlisted(APP)}, warm_idle_s=300)
     house.model = model = Scripted([*(Says([GOOD], s) for s in pauses_s), *[Says([GOOD])] * 2])
     ended: list[str] = []
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from live_memory.adapters.index.sqlite import in_memory_index
+from live_memory.adapters.index.sqlite import SqliteIndex
 from live_memory.core.reading.redaction import DEFAULT
 from live_memory.flow import find_uses
 from live_memory.flow.find_uses import way
@@ -55,7 +55,7 @@ WORLD = {"shop.py": SHOP, "stores.py": STORES, "more.py": MORE}
 
 
 async def _desk(files: dict[str, str]) -> QuestionFiles:
-    index = in_memory_index()
+    index = SqliteIndex.in_memory()
     await index.update([observed(*item) for item in files.items()], textless={}, gone=())
     sandbox = InMemorySandbox({name: text.encode() for name, text in files.items()})
     return QuestionFiles(FileCache(Reader(sandbox, DEFAULT, 10_000)), index)

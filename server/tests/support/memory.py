@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from live_memory.adapters.index.sqlite import in_memory_index
+from live_memory.adapters.index.sqlite import SqliteIndex
 from live_memory.core.answer import Budget, Question
 from live_memory.core.companion.chat import Caps
 from live_memory.core.errors import InvalidRequest
@@ -14,7 +14,6 @@ from live_memory.core.reading.redaction import Redactor
 from live_memory.core.signals import Signal
 from live_memory.core.values import Instant, WorkspaceKey
 from live_memory.flow.indexing import Turns
-from live_memory.flow.jobs import WarmKeeping
 from live_memory.flow.model_slot import Companion, ModelRest, SpendLimiter
 from live_memory.flow.open_workspaces import Hub
 from live_memory.flow.reader import Reader
@@ -66,7 +65,7 @@ class House:
     at_once: int = 4
     model: LanguageModel | None = None
     caps: Caps = field(default_factory=Caps)
-    warm: WarmKeeping | None = None
+    warm_idle_s: float | None = None
     trees: InMemoryWorktrees = field(default_factory=InMemoryWorktrees)
     watcher: Watcher | None = None
     max_context_tokens: int = 48_000
@@ -101,7 +100,7 @@ class House:
 
     async def open_index(self) -> EvidenceIndex:
         """A new empty index."""
-        return in_memory_index()
+        return SqliteIndex.in_memory()
 
     async def open_workspace(self, workspace: WorkspaceIdentity) -> Workspace:
         """As wiring does it."""
@@ -109,7 +108,7 @@ class House:
         given = Surroundings(
             reader=Reader(await self.open(workspace), Redactor(), 256 * 1024),
             index=await self.open_index(),
-            spare_index=in_memory_index,
+            spare_index=SqliteIndex.in_memory,
             store=self.store,
             signals=self,
             clock=self,
@@ -140,7 +139,7 @@ class House:
             signals=self,
             trees=self.trees,
             companion=self._companion(),
-            warm=self.warm,
+            warm_idle_s=self.warm_idle_s,
             most_open=self.most_open,
             most_in_use=self.most_in_use,
         )

@@ -138,7 +138,7 @@ class LineWorker(Protocol):
         """Send a line and receive one.
 
         Raises:
-            OSError: there is no reply.
+            OSError: there is no reply: it cannot be started, ended, or takes too long.
         """
         ...
 

@@ -312,11 +312,7 @@ def _parsed(grammar: _Grammar, path: RelPath, lines: Sequence[str]) -> tuple[Def
 
 
 def _captured(grammar: _Grammar, text: bytes) -> Sequence[Mapping[str, Sequence[Node]]]:
-    """What the query finds in a text.
-
-    Raises:
-        TooLong: parsing takes too long, and so too much memory.
-    """
+    """What the query finds in a text; `TooLong` where that takes too long, and so much memory."""
     end = time.thread_time() + _LONGEST_S
 
     def is_over(_at: int, _has_error: bool) -> bool:

@@ -32,7 +32,7 @@ from live_memory.core.reading.observation import Observation
 from live_memory.core.reading.redaction import KnownSignatures
 from live_memory.core.values import ContentHash, RelPath, StatSignature
 
-__all__ = ["SqliteIndex", "in_memory_index", "write"]
+__all__ = ["SqliteIndex", "write"]
 
 # So many units may be gone beyond as many as are live before all are numbered anew. That is half
 # the work of building the index, so a small one does it rarely and a large one hardly ever.
@@ -201,7 +201,7 @@ class SqliteIndex:
 
     @classmethod
     def in_memory(cls, *, parsing: LineWorker | None = None) -> Self:
-        """An index that ends with the process."""
+        """An empty index in this process's memory: the same rules, the same tables, no file."""
         connection = open_memory()
         return cls(None, connection, connection, parsing or SyntaxWorkers())
 
@@ -383,8 +383,3 @@ def _open_twice(file: Path) -> tuple[IndexConnection, IndexConnection]:
         remove(file)
         writer = open_file(file)
     return open_again(file), writer
-
-
-def in_memory_index(parsing: LineWorker | None = None) -> SqliteIndex:
-    """An empty index in this process's memory: the same rules, the same tables, no file."""
-    return SqliteIndex.in_memory(parsing=parsing)

@@ -64,11 +64,7 @@ class SyntaxWorkers:
                 self._changed.notify_all()
 
     def exchange(self, request: bytes, *, is_first: bool = False) -> bytes:
-        """Send a line to a worker and receive one, once there is a free one.
-
-        Raises:
-            OSError: there is no reply: a worker cannot be started, ended, or takes too long.
-        """
+        """Send a line to a worker and receive one, once there is a free one."""
         with self._changed:
             self._changed.wait_for(lambda: len(self.free) > (0 if is_first else self._ahead))
             number, worker = heappop(self.free)
@@ -81,9 +77,7 @@ class SyntaxWorkers:
 
 
 class SyntaxWorker:
-    """One process: started when a file needs it, ended when none does, and when nobody holds this
-    any more.
-    """
+    """One process: started when a file needs it, ended when none does or nobody holds this."""
 
     def __init__(self, *, idle_s: float) -> None:
         self._idle_s = idle_s
@@ -92,11 +86,7 @@ class SyntaxWorker:
         weakref.finalize(self, _end, self._running)
 
     def exchange(self, request: bytes) -> bytes:
-        """Send a line and receive one.
-
-        Raises:
-            OSError: there is no reply: a worker cannot be started, ended, or takes too long.
-        """
+        """Send a line and receive one."""
         with self._turn:
             was_running = bool(self._running)
             try:

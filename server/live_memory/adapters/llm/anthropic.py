@@ -50,11 +50,7 @@ class MessagesEvents:
         self._input: dict[str, int] = {}
 
     def take(self, event: Mapping[str, object]) -> str:
-        """Take the next event, or a reply that came whole, and give what may be shown of it.
-
-        Raises:
-            Complaint: the endpoint reported an error inside the stream.
-        """
+        """Take the next event, or a reply that came whole, and give what may be shown of it."""
         index, kind = quirks.count(event.get("index")), quirks.string(event.get("type"))
         if kind == "error" or event.get("error"):
             raise ProviderError(0, json.dumps({"error": event.get("error")}), {})

@@ -13,6 +13,7 @@ from live_memory.adapters.llm.installed_client import SERVER, ClaudeProgram
 from live_memory.adapters.llm.quirks import cleaned
 from live_memory.adapters.llm.reply_assembly import ReplyDraft
 from live_memory.adapters.llm.reply_check import ModelWords, given_up, judged
+from live_memory.adapters.llm.streaming import unheard
 from live_memory.core.companion.chat import (
     Abilities,
     AssistantTurn,
@@ -70,11 +71,7 @@ class ClaudeCli:
         heard: Callable[[str], None] | None = None,
         lost: Callable[[ModelReply], None] | None = None,
     ) -> ModelReply:
-        """Ask once, in a process of its own.
-
-        Raises:
-            ModelUnavailable: there is no usable reply; the subclass says what helps.
-        """
+        """Ask once, in a process of its own."""
         async with self.conversation() as talk:
             return await talk.complete(request, heard=heard, lost=lost)
 
@@ -108,15 +105,11 @@ class _Conversation:
         heard: Callable[[str], None] | None = None,
         lost: Callable[[ModelReply], None] | None = None,
     ) -> ModelReply:
-        """Ask once; cancelled, the client goes on running and can be told to conclude.
-
-        Raises:
-            ModelUnavailable: there is no usable reply; the subclass says what helps.
-        """
+        """Ask once; cancelled, the client goes on running and can be told to conclude."""
         session, reply = None, None
         try:
             session = await self._told(request)
-            draft = await session.reply(request.max_output_tokens, heard or _unheard)
+            draft = await session.reply(request.max_output_tokens, heard or unheard)
             reply = self._reply(draft, request, has_key=session.has_key)
         except ModelUnavailable as problem:
             await self.aclose()
@@ -211,7 +204,3 @@ def _abilities(learned: _Learned) -> Abilities:
         enforces_schema=False,
         is_subscription=not learned.has_key,
     )
-
-
-def _unheard(_text: str) -> None:
-    """Nobody listens."""

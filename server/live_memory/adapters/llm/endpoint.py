@@ -35,8 +35,7 @@ _CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA
 class WayOut:
     """A proxy's address, which may hold a password, and a file or folder of certificates.
 
-    What the environment says of them is the user's own; nothing on this machine is reached through
-    it.
+    The environment that names them is the user's own; nothing on this machine is reached so.
     """
 
     proxy: str | None = field(default=None, repr=False)

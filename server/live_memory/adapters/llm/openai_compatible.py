@@ -45,11 +45,7 @@ class ChatChunks:
         self._reasoning: list[str] = []
 
     def take(self, event: Mapping[str, object]) -> str:
-        """Take the next event, or a reply that came whole, and give what may be shown of it.
-
-        Raises:
-            Complaint: the endpoint stopped because it has too much to do.
-        """
+        """Take the next event, or a reply that came whole, and give what may be shown of it."""
         self._draft.model = quirks.string(event.get("model")) or self._draft.model
         self._count(event.get("usage") or quirks.mapping_in(event, "x_groq", "usage"))
         choices = quirks.items(event.get("choices"))

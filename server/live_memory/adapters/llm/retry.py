@@ -133,11 +133,7 @@ class Retrying:
         heard: Callable[[str], None] | None = None,
         lost: Callable[[ModelReply], None] | None = None,
     ) -> ModelReply:
-        """Ask until there is a reply, the tries are used up, or the deadline leaves no time.
-
-        Raises:
-            ModelUnavailable: there is no usable reply; the subclass says what helps.
-        """
+        """Ask until there is a reply, the tries are used up, or the deadline leaves no time."""
         problem: ModelUnavailable | None = None
         own_pause_s, tries = 0.0, 0
         # Whoever finds out whether an endpoint is back asks once.

@@ -26,7 +26,7 @@ from live_memory.core.errors import (
 )
 from live_memory.ports import LanguageModel
 
-__all__ = ["Dialect", "StreamingModel"]
+__all__ = ["Dialect", "StreamingModel", "unheard"]
 
 # Each lesson leaves out or changes one thing, so this many are more than any endpoint can teach.
 _MOST_LESSONS = 8
@@ -42,7 +42,7 @@ class EventSink(Protocol):
         """Take the next event and give what may be shown of it.
 
         Raises:
-            Complaint: the endpoint reported an error inside the stream.
+            Complaint: the endpoint reported an error inside the stream, or has too much to do.
         """
         ...
 
@@ -108,11 +108,7 @@ class StreamingModel:
         heard: Callable[[str], None] | None = None,
         lost: Callable[[ModelReply], None] | None = None,
     ) -> ModelReply:
-        """Ask once, and again only when the endpoint's refusal taught us to ask differently.
-
-        Raises:
-            ModelUnavailable: there is no usable reply; the subclass says what helps.
-        """
+        """Ask once, and again only when the endpoint's refusal taught us to ask differently."""
         if request.tools and not self._lessons.has_tools:
             raise ModelLacksTools(f"Model {self._target.model!r} takes no tools there.")
         connection = await self._connected()
@@ -120,7 +116,7 @@ class StreamingModel:
             payload = self._dialect.payload(request, self._target, self._lessons)
             draft, reply = ReplyDraft.within(request.max_output_tokens), None
             try:
-                await self._listen(connection, payload, draft, heard or _unheard)
+                await self._listen(connection, payload, draft, heard or unheard)
                 reply = self._reply(judged(draft, request, self._lessons), draft)
             except ProviderError as complaint:
                 self._take_to_heart(complaint, payload)
@@ -160,7 +156,8 @@ class StreamingModel:
             async with connection.open(payload) as events:
                 await self._read(events, draft, heard)
         except httpx2.RequestError as problem:
-            self._broke(draft, ModelUnreachable(f"The connection failed: {_words(problem)}"))
+            said = cleaned(str(problem)) or type(problem).__name__
+            self._broke(draft, ModelUnreachable(f"The connection failed: {said}"))
         except ProviderError as complaint:
             error = error_of(complaint, secrets=self._secrets)
             if not draft.spoken.text or not isinstance(error, ModelOverloaded | ModelUnreachable):
@@ -225,9 +222,5 @@ class StreamingModel:
                 return source.secrets
 
 
-def _words(problem: Exception) -> str:
-    return cleaned(str(problem)) or type(problem).__name__
-
-
-def _unheard(_text: str) -> None:
+def unheard(_text: str) -> None:
     """Nobody listens."""

@@ -137,24 +137,17 @@ def set_aside(path: Path) -> Path:
     """
     wanted = path.with_name(path.name + _ASIDE)
     numbered = (wanted.with_name(f"{wanted.name}.{n}") for n in itertools.count(1))
-    aside = next(name for name in itertools.chain([wanted], numbered) if not _is_there(name))
+    aside = next(name for name in itertools.chain([wanted], numbered) if not os.path.lexists(name))
     path.rename(aside)
     _prune(path.parent)
     return aside
 
 
 def _prune(folder: Path) -> None:
-    for old in sorted(folder.glob(f"*{_ASIDE}*"), key=_renamed_at)[:-_MOST_ASIDE]:
+    by_age = sorted(folder.glob(f"*{_ASIDE}*"), key=lambda name: name.lstat().st_ctime_ns)
+    for old in by_age[:-_MOST_ASIDE]:
         with contextlib.suppress(OSError):  # a folder stays
             old.unlink()
-
-
-def _is_there(path: Path) -> bool:
-    return os.path.lexists(path)
-
-
-def _renamed_at(path: Path) -> int:
-    return path.lstat().st_ctime_ns
 
 
 JOURNAL = "journal.jsonl"

@@ -171,13 +171,7 @@ class DiskSandbox:
         )
 
     async def search(self, pattern: TextPattern) -> Matches:
-        """Find lines.
-
-        Raises:
-            InvalidRequest: the expression or glob is malformed, or takes too long to match.
-            OutsideWorkspace: `under` does not lead into the workspace.
-            Unavailable: no program can be started.
-        """
+        """Find lines, within what `list` gives."""
         expression = compile_expression(pattern.regex, ignore_case=pattern.ignore_case)
         limit = bounded(pattern.limit, MOST_MATCHES)
         if pattern.among is not None:
@@ -195,23 +189,14 @@ class DiskSandbox:
         return await self._searcher.mentions(texts, [file.path for file in among])
 
     async def find(self, pattern: NamePattern) -> Sequence[RelPath]:
-        """Find names of regular files, in path order.
-
-        Raises:
-            InvalidRequest: the glob is malformed.
-        """
+        """Find names of regular files, in path order."""
         is_named = compile_glob(pattern.glob)
         listing = await self.list()
         found = [listed.path for listed in listing.files if is_named(listed.path)]
         return found[: bounded(pattern.limit, MOST_NAMES)]
 
     async def history(self, query: HistoryQuery) -> History:
-        """Read git's history without the repository's own configuration.
-
-        Raises:
-            InvalidRequest: a revision is unknown.
-            OutsideWorkspace: a path does not lead into the workspace.
-        """
+        """Read git's history without the repository's own configuration."""
         found = await self._git.history(query)
         commits = tuple(
             replace(each, files=tuple(filter(self._is_told, each.files))) for each in found.commits
@@ -316,11 +301,7 @@ class SandboxWithSubmodules(DiskSandbox):
         excludes: UserExcludes | None = None,
         redactor: Redactor = DEFAULT,
     ) -> None:
-        """Open the real path `root`.
-
-        Raises:
-            InvalidRequest: it is not a folder that can be read.
-        """
+        """Open the real path `root`, as a `DiskSandbox` does."""
         super().__init__(
             root,
             runner=runner,
@@ -517,11 +498,7 @@ class DiskWorkspaces:
         )
 
     async def resolve(self, cwd: str) -> WorkspaceIdentity:
-        """The work tree around `cwd`, else the folder itself, by real path.
-
-        Raises:
-            InvalidRequest: not absolute, no folder, or not fit to be a workspace.
-        """
+        """The work tree around `cwd`, else the folder itself, by real path."""
         root = await to_thread.run_sync(self._root_of, cwd)
         return WorkspaceIdentity(root, WorkspaceKey.of_root(root))
 

@@ -151,8 +151,7 @@ class ObjectStore:
     """Judges the objects of one work tree; what was fine needs no second look while it rests.
 
     All of them must lie in the workspace. Looking at every object takes 3 ms for 2,000 of them,
-    before every question; so a store that was found fine stays so while each folder of it is as it
-    was.
+    before every question; so a store that was fine stays so while each of its folders is as it was.
     """
 
     def __init__(self, root: str) -> None:

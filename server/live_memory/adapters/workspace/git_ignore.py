@@ -377,7 +377,7 @@ def _held(
         decoded = decode(data)
         if decoded is None:
             return 0
-        return _PLACEHOLDER.sub("\0", redactor.redact(decoded.text).text.text).count(text)
+        return _PLACEHOLDER.sub("\0", redactor.redact(decoded).text.text).count(text)
 
     def is_held(commit: str) -> bool:
         _, _, message = objects.get(commit, b"").partition(b"\n\n")

@@ -146,11 +146,7 @@ def _behind(root: str, own: str) -> FoundData:
 
 
 def _names(own: str, common: str, root: str) -> bool:
-    """Whether git data say that they are those of this work tree.
-
-    Raises:
-        Refused: what they say leads nowhere.
-    """
+    """Whether git data say that they are this work tree's; refused where that leads nowhere."""
     if own == common:
         return named_work_tree(own) == root
     back = small_file(os.path.join(own, "gitdir"))

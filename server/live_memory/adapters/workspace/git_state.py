@@ -196,11 +196,7 @@ def tracked_names(git_folder: str, *, is_sha256: bool) -> frozenset[str] | None:
 
 
 def _names(data: bytes, version: int, id_size: int) -> Iterator[bytes]:
-    """The names in order.
-
-    Raises:
-        IndexError, ValueError: the index ends before it should, or is damaged.
-    """
+    """The names in order; an `IndexError` or `ValueError` where the index is torn or damaged."""
     at, before = _HEADER, b""
     for _ in range(int.from_bytes(data[8:12], "big")):
         start = at
@@ -263,8 +259,7 @@ _MAIN_S = 5.0
 class GitWorktrees:
     """Tells to which work tree of a repository a path belongs.
 
-    Each work tree must point back at the repository, so a path that somebody made up opens no
-    folder.
+    Each work tree must point back at the repository, so a path that is made up opens no folder.
     """
 
     def __init__(self) -> None:
@@ -273,9 +268,7 @@ class GitWorktrees:
         self._mains: dict[str, tuple[str | None, float]] = {}
 
     async def holding(self, paths: Sequence[str], *, beside: str) -> Sequence[str | None]:
-        """The root of the other work tree or repository that each path lies in; nothing for the
-        rest.
-        """
+        """The root of the other work tree or repository that each path lies in, if any."""
         now = anyio.current_time()
         folders = [(beside, os.path.dirname(path)) for path in paths]
         if all(now < self._here_until.get(folder, now) for folder in folders):

@@ -430,7 +430,7 @@ def texts_of(reads: Sequence[FileRead | Skipped], redactor: Redactor) -> list[Se
         if isinstance(read, Skipped) or read.is_clipped:
             continue
         decoded = decode(read.data) if refusal_of_name(read.path) in SEARCHED else None
-        lines = lines_of(redactor.redact(decoded.text).text.text) if decoded else ()
+        lines = lines_of(redactor.redact(decoded).text.text) if decoded else ()
         if lines:
             found.append(SearchedText(read.path, "\n".join(lines).encode()))
     return found

@@ -167,7 +167,7 @@ def _nearest(name: str, places: Sequence[Place], cited: Sequence[SourceText]) ->
 
 def _holds(said: Stated, places: Sequence[Place], pages: Mapping[RelPath, SourceText]) -> bool:
     """Whether the lines of the places, taken together, hold what the text states."""
-    lines = [pages[place.path].lines[n] for place in places for n in _numbers(place)]
+    lines = [pages[p.path].lines[n] for p in places for n in range(p.start, p.end + 1)]
     # What a path says is no more than that a name is in it, so each word is a line of its own.
     copy = [*lines, *(word for place in places for word in _path_words(place.path))]
     shown = LineRange(SourceFile(places[0].path, copy), 1, len(copy))
@@ -179,7 +179,7 @@ def _holds(said: Stated, places: Sequence[Place], pages: Mapping[RelPath, Source
         return False
     constants = {name for place in places for name in pages[place.path].constants}
     return constants.isdisjoint(said.names) or all(
-        _is_bound(v, said, lines, words) for v in _all_values(said)
+        _is_bound(v, said, lines, words) for v in (*said.values, *said.numbers)
     )
 
 
@@ -192,14 +192,6 @@ def _is_bound(
         bool(said.names & on_it) and (_plain(bare) in map(_plain, on_it) or bare in line)
         for line, on_it in zip(lines, words, strict=True)
     )
-
-
-def _all_values(said: Stated) -> Iterable[str]:
-    return (*said.values, *said.numbers)
-
-
-def _numbers(place: Place) -> range:
-    return range(place.start, place.end + 1)
 
 
 def _path_words(path: RelPath) -> Iterator[str]:

@@ -126,15 +126,12 @@ def statement(text: str, *, longest: int = _LONGEST) -> str | None:
     # Marks that are nested or left open would hide which words are code.
     if "`" in _MARKED.sub("", said):
         return None
-    masked = _MARKS.sub(lambda mark: mark.group() if mark.group() == "`" else "", _masked(said))
+    # With a mark for each name in code; words that are marked only to look like code stay.
+    masked = _CODE_RUN.sub(_mask, said)
+    masked = _MARKS.sub(lambda mark: mark.group() if mark.group() == "`" else "", masked)
     if _IS_ORDERED.search(masked) or _IS_REFUSED.search(_MARKS.sub("", said)):
         return None
     return said
-
-
-def _masked(text: str) -> str:
-    """With a mark for each name in code; words that are marked only to look like code stay."""
-    return _CODE_RUN.sub(_mask, text)
 
 
 def _mask(run: re.Match[str]) -> str:

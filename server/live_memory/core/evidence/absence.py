@@ -263,8 +263,7 @@ _WORD = re.compile(r"\w+")
 class SoughtName:
     """A name as the question writes it; every line that holds it has `text` in some case.
 
-    A line holds a name where the index would say so, had it read the line: as a word or a part of
-    one.
+    A line holds a name where the index would say so, had it read it: as a word or part of one.
     """
 
     name: str
@@ -356,7 +355,7 @@ def opened(read: FileRead, *, redactor: Redactor, max_bytes: int) -> Opened | No
     if decoded is None:
         return None
     learned = observe(replace(read, data=read.data[:max_bytes]), redactor=redactor)
-    lines = lines_of(redactor.redact(decoded.text).text.text)
+    lines = lines_of(redactor.redact(decoded).text.text)
     return Opened(read.path, read.sha, lines, learned)
 
 

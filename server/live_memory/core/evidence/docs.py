@@ -63,7 +63,7 @@ _PROSE_WORDS, _PROSE_LINES, _PROSE_GAP = 4, 3, 2
 def doc_of(lines: Sequence[str], definition: Definition) -> str | None:
     """The first paragraph of a definition's docstring, or of the comment above; else nothing."""
     said: list[str] = []
-    for text in _documentation(lines, definition):
+    for text in _docstring(lines, definition) or _comment_above(lines, definition.place.start - 2):
         if (not text and said) or _TAG.match(text) or len(said) == _MOST_LINES:
             break
         said += [text] if text else []
@@ -144,11 +144,6 @@ def _text(lines: Sequence[str], prose: Sequence[int]) -> Iterator[int]:
     if len(prose) >= _PROSE_LINES:
         between = range(prose[0], prose[-1] + 1)
         yield from (number for number in between if not _DOES.search(lines[number - 1]))
-
-
-def _documentation(lines: Sequence[str], definition: Definition) -> Sequence[str]:
-    """The lines of the docstring, or else of the comment above, without what marks them as such."""
-    return _docstring(lines, definition) or _comment_above(lines, definition.place.start - 2)
 
 
 def _docstring(lines: Sequence[str], definition: Definition) -> list[str] | None:

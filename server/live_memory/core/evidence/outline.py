@@ -219,7 +219,7 @@ def outline(path: RelPath, lines: Sequence[str]) -> tuple[Definition, ...]:
 
 def enclosing(definitions: Sequence[Definition], line: int) -> Definition | None:
     """The innermost definition around a line, values aside; definitions come in order."""
-    for at in range(bisect_right(definitions, line, key=_start) - 1, -1, -1):
+    for at in range(bisect_right(definitions, line, key=lambda d: d.place.start) - 1, -1, -1):
         definition = definitions[at]
         if line <= definition.place.end and definition.kind is not DefinitionKind.VALUE:
             return definition
@@ -302,7 +302,3 @@ def _is_title(lines: Sequence[str], at: int) -> bool:
 def _section_end(lines: Sequence[str], at: int) -> int:
     rest = range(at + 2, len(lines) - 1)
     return next((i for i in rest if lines[i] and _is_title(lines, i)), len(lines))
-
-
-def _start(definition: Definition) -> int:
-    return definition.place.start

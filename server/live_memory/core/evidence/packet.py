@@ -330,13 +330,9 @@ def ending(
 def _row(head: str, named: Sequence[str], room: int) -> str:
     """A line of names, as many as there is room for."""
     room -= len(head) + len(": \n") - len("; ")
-    fit = [name for name, end in zip(named, _ends(named), strict=True) if end <= room]
+    ends = accumulate(len(name) + len("; ") for name in named)
+    fit = [name for name, end in zip(named, ends, strict=True) if end <= room]
     return f"{head}: {'; '.join(fit)}\n" if fit else ""
-
-
-def _ends(named: Sequence[str]) -> Iterator[int]:
-    """How many characters the names take, up to each."""
-    return accumulate(len(name) + len("; ") for name in named)
 
 
 def _among(step: CallStep) -> str:

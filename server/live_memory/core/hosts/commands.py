@@ -186,8 +186,7 @@ class _Reader:
 def pipelines(command: str) -> tuple[Pipeline, ...] | None:
     """The pipelines in order, or nothing where the command is not understood.
 
-    Nothing is run or expanded: what only that can tell (substitutions, here-documents, loops) is
-    not understood.
+    Nothing is run or expanded, so substitutions, here-documents and loops are not understood.
     """
     if len(command) > _LONGEST:
         return None

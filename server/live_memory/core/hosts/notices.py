@@ -343,11 +343,8 @@ def notices_of(event: HostEvent) -> Iterator[Interest]:
 
 def _of_command(event: CommandRan) -> Iterator[Interest]:
     reading = read_command(event.command, cwd=event.cwd, ending=event.ending)
-    yield from map(_of_view, reading.views)
+    for view in reading.views:
+        yield FileInterest(view.path, view.is_glob, views=(view.cuts,))
     yield from reading.searches
     if reading.may_change:
         yield AnythingChanged()
-
-
-def _of_view(view: ShellView) -> FileInterest:
-    return FileInterest(view.path, view.is_glob, views=(view.cuts,))

@@ -51,11 +51,11 @@ def observe(read: FileRead, *, redactor: Redactor = DEFAULT) -> Observation | Sk
     decoded = decode_head(read.data) if read.is_clipped else decode(read.data)
     if decoded is None:
         return Skipped(read.path.text, SkipReason.BINARY)
-    text = _whole_lines(decoded.text) if read.is_clipped else decoded.text
+    text = _whole_lines(decoded) if read.is_clipped else decoded
     cells = cells_of(lines_of(text)) if read.path.suffix == ".ipynb" else None
     text = text if cells is None else "\n".join([*cells, ""])
     is_long = _has_long_lines(text, read.path.suffix)
-    if _is_generated(decoded.text) or (is_long and not _is_written(text, read.path.suffix)):
+    if _is_generated(decoded) or (is_long and not _is_written(text, read.path.suffix)):
         return Skipped(read.path.text, SkipReason.GENERATED)
     redacted = redactor.redact(text).text
     shown = redacted.shortened() if is_long else redacted

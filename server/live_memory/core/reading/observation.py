@@ -49,14 +49,6 @@ _MOST_CONTROL = 0.02
 _KANA = re.compile("[\u3041-\u30fa]")
 
 
-@dataclass(frozen=True, slots=True)
-class DecodedText:
-    """Text and whether its encoding had to be guessed or some bytes replaced."""
-
-    text: str
-    is_lossy: bool
-
-
 def clean(text: str) -> str:
     """Replace lone surrogates and NUL, which JSON, SQLite and providers refuse."""
     if text.isascii() and "\0" not in text:
@@ -64,7 +56,7 @@ def clean(text: str) -> str:
     return _UNSPEAKABLE.sub("\ufffd", text)
 
 
-def decode(data: bytes) -> DecodedText | None:
+def decode(data: bytes) -> str | None:
     """Decode by byte order mark, then UTF-8, then best effort; nothing for binary content.
 
     Best effort never moves a line end: UTF-16 without a mark by where its NULs stand, UTF-8 with
@@ -73,7 +65,7 @@ def decode(data: bytes) -> DecodedText | None:
     return _decoded(data, is_whole=True)
 
 
-def decode_head(data: bytes) -> DecodedText | None:
+def decode_head(data: bytes) -> str | None:
     """Decode the head of a file; a character that the cut went through is left out."""
     return _decoded(data, is_whole=False)
 
@@ -85,25 +77,21 @@ def lines_of(text: str) -> tuple[str, ...]:
     return tuple(lines[:-1] if lines[-1] == "" else lines)
 
 
-def _decoded(data: bytes, *, is_whole: bool) -> DecodedText | None:
+def _decoded(data: bytes, *, is_whole: bool) -> str | None:
     for bom, encoding in _BOMS:
         if data.startswith(bom):
             return _by_mark(data[len(bom) :], encoding, is_whole=is_whole)
     if b"\0" in data[:_BINARY_PROBE]:
         encoding_or_none = _utf16_without_mark(data)
         text = encoding_or_none and _strict(data, encoding_or_none, is_whole=is_whole)
-        return DecodedText(clean(text), is_lossy=True) if text else None
+        return clean(text) if text else None
     text = _strict(data, "utf-8", is_whole=is_whole)
-    if text is not None:
-        return DecodedText(clean(text), is_lossy=False)
-    return _guessed(data, is_whole=is_whole)
+    return _guessed(data, is_whole=is_whole) if text is None else clean(text)
 
 
-def _by_mark(data: bytes, encoding: str, *, is_whole: bool) -> DecodedText:
+def _by_mark(data: bytes, encoding: str, *, is_whole: bool) -> str:
     text = _strict(data, encoding, is_whole=is_whole)
-    if text is not None:
-        return DecodedText(clean(text), is_lossy=False)
-    return DecodedText(clean(data.decode(encoding, "replace")), is_lossy=True)
+    return clean(data.decode(encoding, "replace") if text is None else text)
 
 
 def _strict(data: bytes, encoding: str, *, is_whole: bool) -> str | None:
@@ -125,7 +113,7 @@ def _utf16_without_mark(data: bytes) -> str | None:
     return None
 
 
-def _guessed(data: bytes, *, is_whole: bool) -> DecodedText | None:
+def _guessed(data: bytes, *, is_whole: bool) -> str | None:
     if len(data) - len(data.translate(None, _CONTROL)) > _MOST_CONTROL * len(data):
         return None
     text = data.decode("utf-8", "replace")
@@ -134,7 +122,7 @@ def _guessed(data: bytes, *, is_whole: bool) -> DecodedText | None:
         japanese = (_strict(data, each, is_whole=is_whole) for each in ("cp932", "euc_jp"))
         telling = (each for each in japanese if each and len(_KANA.findall(each)) > 1)
         text = next(telling, None) or data.decode("cp1252", "replace")
-    return DecodedText(clean(text), is_lossy=True)
+    return clean(text)
 
 
 # A longer line is data. Both ends of it are kept: they tell what it is, and close its quotes.

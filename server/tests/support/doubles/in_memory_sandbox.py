@@ -279,4 +279,4 @@ def _holds(each: PastCommit, before: Mapping[str, bytes], text: str, touched: se
 
 def _told(data: bytes) -> str:
     decoded = decode(data)
-    return DEFAULT.redact(decoded.text).text.text if decoded else ""
+    return DEFAULT.redact(decoded).text.text if decoded else ""
