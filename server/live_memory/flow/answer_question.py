@@ -103,10 +103,9 @@ async def ask(
                 elif known.settles:
                     answer = answer.with_notice(_FOUND_OUT)
                 else:
-                    consultation = Consultation(
+                    answer = await Consultation(
                         asked, companion, desk=desk, evidence=answer, recipe=made
-                    )
-                    answer = await consultation.answer()
+                    ).answer()
     if late.cancelled_caught and companion is not None:
         answer = without_companion(answer, _NO_TIME)
     answer = _redacted(answer, memory.reader.redactor)
