@@ -14,7 +14,7 @@ from live_memory.core.answer import Answer, CitationStatus, Grounding, Question,
 from live_memory.core.companion.prompt import KNOWN
 from live_memory.core.evidence.packet import room_of
 from live_memory.core.evidence.places import RankedFileText
-from live_memory.core.findings.relevance import LEADS, SURE, RecalledFacts, recalled
+from live_memory.core.findings.relevance import LEADS, SETTLES, SURE, RecalledFacts, recalled
 from live_memory.core.findings.standing import (
     StandingFact,
     about_the_same,
@@ -115,10 +115,12 @@ async def with_what_is_known(
 
 
 def _leads(found: RecalledFacts, *, has_model: bool) -> bool:
-    """Whether a text answers; what a model said itself, it would find again where it is asked."""
+    """Whether a text answers, better than the model does where there is one; what it said itself
+    it would find again.
+    """
     first = found.facts[0]
-    enough = SURE if has_model and first.author is Author.COMPANION else LEADS
-    return bool(first.conclusion) and found.score >= enough
+    of_model = SURE if first.author is Author.COMPANION else SETTLES
+    return bool(first.conclusion) and found.score >= (of_model if has_model else LEADS)
 
 
 def _is_asked_again(memory: Workspace, question: Question) -> bool:

@@ -15,11 +15,11 @@ from live_memory.core.evidence.places import Candidates, Terms
 from live_memory.core.evidence.words import base_name, tokens_of_word, vocabulary
 from live_memory.core.memory.ledger import Fact, Ledger
 
-__all__ = ["LEADS", "SURE", "RecalledFacts", "recalled"]
+__all__ = ["LEADS", "SETTLES", "SURE", "RecalledFacts", "recalled"]
 
 # As measured on conclusions of agents and later questions of others (ADR 19): what scores so much
-# answers the question, or surely does, and what scores least may help.
-LEADS, SURE, _HELPS = 0.4, 0.6, 0.2
+# leads, answers where a model could be asked in its place, surely answers; the last may help.
+LEADS, SETTLES, SURE, _HELPS = 0.35, 0.45, 0.6, 0.2
 _MOST = 3
 # The first so many places that the index ranks.
 _RANKED = 12
