@@ -66,7 +66,7 @@ async def with_what_is_known(
     """Evidence opened by what answers the question, or closed by what may help.
 
     The caller has compared what is known with the disk; each fact's lines are opened again here.
-    What the model that can be asked said itself leads only where it surely answers.
+    What the model that can be asked said itself does not lead.
     """
     ledger = memory.window.ledger
     if not ledger.facts:
@@ -115,12 +115,13 @@ async def with_what_is_known(
 
 
 def _leads(found: RecalledFacts, *, has_model: bool) -> bool:
-    """Whether a text answers, better than the model does where there is one; what it said itself
-    it would find again.
+    """Whether a text answers; where there is a model, better than it does, which may mean another
+    thing by much the same words than when it was asked before.
     """
     first = found.facts[0]
-    of_model = SURE if first.author is Author.COMPANION else SETTLES
-    return bool(first.conclusion) and found.score >= (of_model if has_model else LEADS)
+    if has_model and first.author is Author.COMPANION:
+        return False
+    return bool(first.conclusion) and found.score >= (SETTLES if has_model else LEADS)
 
 
 def _is_asked_again(memory: Workspace, question: Question) -> bool:
