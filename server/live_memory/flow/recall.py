@@ -3,7 +3,7 @@
 Where what an agent found out answers the question, it leads, and no model is asked.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
@@ -36,6 +36,8 @@ __all__ = ["KnownAnswer", "pinned", "with_what_is_known"]
 _MOST, _TOKENS = 6, 400
 # So many facts are gone through faster than a thread is found for it.
 _FEW = 200
+# So many lines of files, too.
+_FEW_LINES = 500
 # Of an answer, what evidence takes behind a lead that surely answers, and the fewest tokens that
 # it is worth showing in.
 _BEHIND, _LEAST_TOKENS = 0.4, 256
@@ -81,8 +83,8 @@ async def with_what_is_known(
     most = question.budget.answer_tokens
     leading = [each for each in found if _leads(each, has_model=has_model)]
     if not leading or (has_model and _is_asked_again(memory, question)):
-        return KnownAnswer(_closed(evidence, found, files, most=most))
-    standing = [(each, _standing(each.facts, files)) for each in leading]
+        return KnownAnswer(await _closed(evidence, found, files, most=most))
+    standing = [(each, await _standing(each.facts, files)) for each in leading]
     best, told = next((pair for pair in standing if pair[1]), standing[0])
     # What was said of the same lines another time may say otherwise: both, the newer first.
     blocks = [(best, told)]
@@ -134,17 +136,26 @@ async def pinned(memory: Workspace, desk: QuestionFiles) -> str:
     """The facts that a person pinned, which stand in every prompt, where they still hold."""
     facts = [fact for fact in memory.window.ledger.facts if fact.is_pinned][-_MOST:]
     files = await desk.current(dict.fromkeys(s.path for fact in facts for s in fact.sources))
-    return "".join(f"- {each.text}\n" for each in _standing(facts, files))
+    return "".join(f"- {each.text}\n" for each in await _standing(facts, files))
 
 
-def _standing(
-    facts: Iterable[Fact], files: Mapping[RelPath, RankedFileText]
+async def _standing(
+    facts: Sequence[Fact], files: Mapping[RelPath, RankedFileText]
+) -> Sequence[StandingFact]:
+    """Those that stand; lines are looked through in a thread where they are many."""
+    work = partial(_all_standing, facts, files)
+    is_little = sum(len(file.lines) for file in files.values()) <= _FEW_LINES
+    return work() if is_little else await anyio.to_thread.run_sync(work)
+
+
+def _all_standing(
+    facts: Sequence[Fact], files: Mapping[RelPath, RankedFileText]
 ) -> Sequence[StandingFact]:
     found = (standing_fact(fact, files) for fact in facts)
     return [each for each in found if each is not None]
 
 
-def _closed(
+async def _closed(
     evidence: Answer,
     found: Sequence[RecalledFacts],
     files: Mapping[RelPath, RankedFileText],
@@ -154,7 +165,8 @@ def _closed(
     """Evidence, and behind it the facts that say more than it does and fit its budget."""
     fits = {fact.id: fit for each in found for fact, fit in zip(each.facts, each.fits, strict=True)}
     facts = sorted((f for each in found for f in each.facts), key=lambda fact: -fits[fact.id])
-    new = [each for each in _standing(facts, files) if not _is_said(each, evidence)][:_MOST]
+    standing = await _standing(facts, files)
+    new = [each for each in standing if not _is_said(each, evidence)][:_MOST]
     room = min(_TOKENS, most - estimate(evidence.text))
     told: list[StandingFact] = []
     for each in new:
