@@ -7,7 +7,9 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
 from anyio import CancelScope, RunFinishedError, from_thread, lowlevel, to_thread
@@ -24,16 +26,12 @@ from watchdog.events import (
 )
 from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver
-from watchdog.observers.inotify_c import (
-    CallbackId,
-    InotifyConstants,
-    InotifyEvent,
-    InotifyFD,
-    Mask,
-    WatchDescriptor,
-)
+from watchdog.utils import UnsupportedLibcError
 
 from live_memory.core.values import NoticedChanges, WatchState
+
+if TYPE_CHECKING:
+    from watchdog.observers.inotify_c import InotifyEvent, WatchDescriptor
 
 __all__ = [
     "ChangeQueue",
@@ -105,16 +103,16 @@ class ChangeQueue:
 
 
 # What changes bytes or names. Opening and closing does not: our own reads are not heard.
-_CHANGES = Mask(
-    InotifyConstants.IN_MODIFY
-    | InotifyConstants.IN_CREATE
-    | InotifyConstants.IN_DELETE
-    | InotifyConstants.IN_MOVED_FROM
-    | InotifyConstants.IN_MOVED_TO
-    | InotifyConstants.IN_DELETE_SELF
-    | InotifyConstants.IN_ONLYDIR
-    | InotifyConstants.IN_DONT_FOLLOW
-)
+_CHANGES = [
+    "IN_MODIFY",
+    "IN_CREATE",
+    "IN_DELETE",
+    "IN_MOVED_FROM",
+    "IN_MOVED_TO",
+    "IN_DELETE_SELF",
+    "IN_ONLYDIR",
+    "IN_DONT_FOLLOW",
+]
 _JOIN_S = 5.0
 
 
@@ -125,19 +123,20 @@ class _Folder:
     name: str
     ear: ChangeQueue
     gone: Callable[[str], None]
-    watch: WatchDescriptor | None = None
+    folder_mask: int
+    watch: "WatchDescriptor | None" = None
 
-    def on_event(self, event: InotifyEvent) -> None:
+    def on_event(self, event: "InotifyEvent") -> None:
         """Something in it changed, or it itself."""
         below = os.fsdecode(event.name)
         if not below:
             return  # the folder itself goes: `on_watch_deleted` follows
         name = f"{self.name}/{below}" if self.name else below
-        if event.mask & InotifyConstants.IN_ISDIR:
+        if event.mask & self.folder_mask:
             self.gone(name)
         self.ear.hear(name)
 
-    def on_watch_deleted(self, wd: WatchDescriptor) -> None:
+    def on_watch_deleted(self, wd: "WatchDescriptor") -> None:
         """The folder is gone."""
         del wd
         self.gone(self.name)
@@ -160,20 +159,30 @@ class InotifyFolders:
         """Open an instance; `gone` hears of folders that are no longer what was watched.
 
         Raises:
+            ImportError: there is no inotify in this C library, as on other systems.
             OSError: the system has no more instances.
         """
+        # Only here: the library looks for inotify when it is imported.
+        try:
+            from watchdog.observers import inotify_c  # noqa: PLC0415
+        except UnsupportedLibcError as problem:
+            raise ImportError("no inotify in this C library") from problem
+        constants, self._library = inotify_c.InotifyConstants, inotify_c
+        self._mask = inotify_c.Mask(reduce(or_, (getattr(constants, name) for name in _CHANGES)))
         self._root, self._ear, self._gone = root, ear, gone
         self._folders: dict[str, _Folder] = {}
-        self._inotify = InotifyFD()
+        self._inotify = inotify_c.InotifyFD()
         self._inotify.start()
 
     def add(self, name: str) -> None:
         """Watch a folder."""
-        folder = _Folder(name, self._ear, self._gone)
+        constants = self._library.InotifyConstants
+        folder = _Folder(name, self._ear, self._gone, constants.IN_ISDIR)
         path = f"{self._root}/{name}" if name else self._root
-        wd = self._inotify.add_callback(os.fsencode(path), _CHANGES, folder, CallbackId(id(folder)))
+        number = self._library.CallbackId(id(folder))
+        wd = self._inotify.add_callback(os.fsencode(path), self._mask, folder, number)
         if wd == -1:  # how a folder that may not be read is told
-            self._inotify.remove_callbacks([(wd, CallbackId(id(folder)))])
+            self._inotify.remove_callbacks([(wd, number)])
             raise PermissionError(errno.EACCES, "may not be read")
         folder.watch = wd
         self._folders[name] = folder
@@ -182,7 +191,8 @@ class InotifyFolders:
         """Watch a folder no more."""
         folder = self._folders.pop(name)
         if folder.watch is not None:
-            self._inotify.remove_callbacks([(folder.watch, CallbackId(id(folder)))])
+            number = self._library.CallbackId(id(folder))
+            self._inotify.remove_callbacks([(folder.watch, number)])
 
     def close(self) -> None:
         """End the thread and let go of the instance."""
@@ -285,12 +295,6 @@ def inotify_folders(root: str, ear: ChangeQueue, gone: Gone) -> Folders:
         ImportError: the library is not there, or does not know this system's.
         OSError: the system has no more of them.
     """
-    from watchdog.utils import UnsupportedLibcError  # noqa: PLC0415
-
-    try:
-        pass
-    except UnsupportedLibcError as problem:
-        raise ImportError("no inotify in this C library") from problem
     return InotifyFolders(root, ear, gone=gone)
 
 

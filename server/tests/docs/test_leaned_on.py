@@ -66,5 +66,5 @@ def test_the_watching_library_has_the_layer_below_its_observers(
     from watchdog.observers.inotify_c import InotifyFD
 
     found = list(inspect.signature(getattr(InotifyFD, name)).parameters)
-    where = "adapters/print_watch_paths.py"
+    where = "adapters/watch.py"
     assert found == parameters, f"watchdog's InotifyFD.{name}: no folder is {broken}: {where}"

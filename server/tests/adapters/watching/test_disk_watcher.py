@@ -2,6 +2,8 @@
 
 import errno
 import shutil
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -259,3 +261,27 @@ async def test_a_folder_that_may_not_be_read_is_left_out(tmp_path: Path) -> None
 
     async with watching(tmp_path, "", connect=connect) as watcher:
         assert watcher.state == WatchState(0, 1)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is none anyway")
+def test_where_the_c_library_has_no_inotify_the_server_starts_and_the_watcher_says_so() -> None:
+    """As on macOS: the library refuses to be imported there."""
+    program = """
+import ctypes
+whole = ctypes.CDLL
+class Without:
+    def __init__(self, library): self.library = library
+    def __getattr__(self, name):
+        if name.startswith("inotify"): raise AttributeError(name)
+        return getattr(self.library, name)
+ctypes.CDLL = lambda name=None, *more, **named: Without(whole(name, *more, **named))
+import live_memory.wiring.building
+from live_memory.adapters.watch import inotify_folders
+try:
+    inotify_folders("/", None, None)
+except ImportError as problem:
+    print(problem)
+"""
+    run = [sys.executable, "-c", program]
+    done = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert done.stdout == "no inotify in this C library\n", done.stderr
