@@ -24,7 +24,7 @@ from live_memory.core.hosts.notices import (
     Interest,
     Search,
 )
-from live_memory.core.memory.ledger import Fact, FactId, FactKind, Source
+from live_memory.core.memory.ledger import Fact, FactId, Source
 from live_memory.core.memory.window import (
     Compacted,
     Concluded,
@@ -67,7 +67,6 @@ facts = st.builds(
     id=fact_ids,
     text=texts,
     sources=st.lists(sources(), min_size=1, max_size=3).map(tuple),
-    kind=st.sampled_from(FactKind),
     author=st.sampled_from(Author),
     learned_at=instants,
     since=st.none() | texts,

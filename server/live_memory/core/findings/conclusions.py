@@ -18,7 +18,7 @@ from live_memory.core.evidence.places import Place, RankedFileText
 from live_memory.core.evidence.question import terms_of
 from live_memory.core.evidence.words import base_name, tokens_of_word, vocabulary, words_of
 from live_memory.core.hosts.notices import Conclusion
-from live_memory.core.memory.ledger import Fact, FactId, FactKind, Ledger, Source
+from live_memory.core.memory.ledger import Fact, FactId, Ledger, Source
 from live_memory.core.memory.window import Concluded
 from live_memory.core.values import ContentHash, Instant, RelPath
 
@@ -81,7 +81,6 @@ def findings_of(
             id=fact_id(text, [source.path for source in places]),
             text=text,
             sources=tuple(dict.fromkeys(places)),
-            kind=FactKind.BEHAVIOUR,
             author=said.author,
             learned_at=now,
             questions=(said.task,) if said.task else (),

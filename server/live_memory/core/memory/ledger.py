@@ -3,13 +3,12 @@
 from collections.abc import Collection, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from types import MappingProxyType
 from typing import NewType, Self
 
 from live_memory.core.values import Author, ContentHash, Instant, RelPath
 
-__all__ = ["Fact", "FactId", "FactKind", "Ledger", "Source"]
+__all__ = ["Fact", "FactId", "Ledger", "Source"]
 
 FactId = NewType("FactId", str)
 
@@ -17,16 +16,6 @@ _LONG_AGO = Instant(0.0)
 # All of them are gone through for each question; some 1.5 kB each. A day of work with an agent
 # gives some fifty.
 _MOST_FACTS = 4_000
-
-
-class FactKind(StrEnum):
-    """What a fact is about."""
-
-    STRUCTURE = "structure"  # how parts are arranged, what holds everywhere
-    DEFINITION = "definition"
-    VALUE = "value"
-    USE = "use"
-    BEHAVIOUR = "behaviour"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +46,6 @@ class Fact:
     id: FactId
     text: str
     sources: tuple[Source, ...]
-    kind: FactKind = FactKind.BEHAVIOUR
     author: Author = Author.SUMMARY
     learned_at: Instant = _LONG_AGO
     since: str | None = None

@@ -66,7 +66,7 @@ def migrated(form: Form) -> Form:
 
 
 def _from_1(form: Record) -> Record:
-    """Facts had no kind, nothing was archived, and there was no journal."""
+    """Facts had no date, nothing was archived, and there was no journal."""
     window = form_of(form.get("window"))
     new: Record = {"forgotten": [], "rejected": 0, "front": [], "archive": [], "settled": {}}
     changed: Record = {
@@ -77,7 +77,7 @@ def _from_1(form: Record) -> Record:
 
 
 def _fact_1(form: Form) -> Form:
-    unknown = {"kind": "behaviour", "origin": "summary", "at": 0.0, "since": None, "questions": []}
+    unknown = {"origin": "summary", "at": 0.0, "since": None, "questions": []}
     return {**unknown, **form}
 
 

@@ -20,7 +20,7 @@ from live_memory.core.errors import SnapshotUnreadable
 from live_memory.core.hosts.commands import Grep
 from live_memory.core.hosts.events import LineSlice
 from live_memory.core.hosts.notices import AnythingChanged, Conclusion, FileInterest, Search
-from live_memory.core.memory.ledger import Fact, FactId, FactKind, Ledger
+from live_memory.core.memory.ledger import Fact, FactId, Ledger
 from live_memory.core.memory.window import (
     Compacted,
     Concluded,
@@ -72,8 +72,7 @@ def test_a_snapshot_is_read_whole_and_written_as_it_was() -> None:
     assert memory.beginning == Beginning("cd" * 20, 1_700_000_000.0)
     assert (window.revision, window.next_number, len(window.entries)) == (8, 7, 5)
     (fact,) = window.ledger.facts
-    assert (fact.kind, fact.author, fact.is_pinned, fact.is_stale) == (
-        FactKind.VALUE,
+    assert (fact.author, fact.is_pinned, fact.is_stale) == (
         Author.SUBAGENT,
         True,
         True,

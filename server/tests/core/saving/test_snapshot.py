@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from live_memory.core.answer import CitationStatus, Mode
 from live_memory.core.errors import Corrupt, SnapshotTooNew, SnapshotUnreadable
-from live_memory.core.memory.ledger import FactId, FactKind
+from live_memory.core.memory.ledger import FactId
 from live_memory.core.memory.window import FileObserved, Window, apply, questions
 from live_memory.core.saving.snapshot import (
     VERSION,
@@ -144,11 +144,7 @@ def test_what_version_1_wrote_is_read_whole() -> None:
     assert (window.revision, window.next_number, len(window.entries)) == (8, 7, 5)
     assert [fact.id for fact in window.ledger.facts] == ["f1", "f2"]
     pinned = window.ledger[FactId("f2")]
-    assert (pinned.is_pinned, pinned.kind, pinned.author) == (
-        True,
-        FactKind.BEHAVIOUR,
-        Author.SUMMARY,
-    )
+    assert (pinned.is_pinned, pinned.author) == (True, Author.SUMMARY)
     assert window.ledger[FactId("f1")].is_stale
     (asked,) = questions(window)
     assert asked.question.text == "Where is RETRY_LIMIT set?"
