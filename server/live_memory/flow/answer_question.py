@@ -64,6 +64,8 @@ async def ask(
 
     Its deadline counts from `asked_at` on the loop's clock, which is now if it did not wait.
 
+    What asks nothing is told how to ask, and is not remembered.
+
     Raises:
         Busy: too many questions wait for this workspace already.
     """
@@ -79,15 +81,8 @@ async def ask(
         async with memory.turns.turn(give_up_at=time.wait_until) as is_our_turn:
             with memory.indexer.right_of_way.taken():
                 disk = await _bring_up_to_date(asked)
-                # A model's kept answers stand while the same is found, whatever was edited beside.
-                has_model = companion is not None
-                lately = edited_lately(memory.window, question.asked_at)
-                edited = frozenset[RelPath]() if has_model else lately
                 desk = QuestionFiles(memory.indexer.shelf, memory.index)
-                evidence = await _from_evidence(question, desk, edited)
-                known = await _with_what_is_known(
-                    memory, question, evidence, desk, edited, has_model=has_model
-                )
+                evidence, known = await _found(asked, desk, has_model=companion is not None)
             answer = known.answer
             if disk.notice is not None and not answer.citations:
                 answer = _nothing("Nothing was found in the part of this workspace that is known.")
@@ -140,30 +135,26 @@ def _redacted(answer: Answer, redactor: Redactor) -> Answer:
     return replace(answer, text=redactor.redact_forms(answer.text).text.text, notice=notice)
 
 
-async def _from_evidence(
-    question: Question, desk: QuestionFiles, edited: frozenset[RelPath]
-) -> Answer:
+async def _found(
+    asked: OpenQuestion, desk: QuestionFiles, *, has_model: bool
+) -> tuple[Answer, KnownAnswer]:
+    """What the index finds, and that with what is known beside it."""
+    memory, question = asked.memory, asked.question
+    # A model's kept answers stand while the same is found, whatever was edited beside.
+    edited = frozenset[RelPath]()
+    if not has_model:
+        edited = edited_lately(memory.window, question.asked_at)
     try:
-        return await answer_from_evidence(question, desk=desk, edited=edited)
+        evidence = await answer_from_evidence(question, desk=desk, edited=edited)
     except LiveMemoryError as problem:
-        return _nothing(f"The evidence could not be read: {problem}")
-
-
-async def _with_what_is_known(
-    memory: Workspace,
-    question: Question,
-    evidence: Answer,
-    desk: QuestionFiles,
-    edited: frozenset[RelPath],
-    *,
-    has_model: bool,
-) -> KnownAnswer:
+        evidence = _nothing(f"The evidence could not be read: {problem}")
     try:
-        return await with_what_is_known(
+        known = await with_what_is_known(
             memory, question, evidence, desk, edited, has_model=has_model
         )
     except LiveMemoryError:
-        return KnownAnswer(evidence)
+        known = KnownAnswer(evidence)
+    return evidence, known
 
 
 @dataclass(frozen=True, slots=True)

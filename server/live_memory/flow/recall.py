@@ -19,7 +19,7 @@ from live_memory.core.findings.standing import (
     StandingFact,
     about_the_same,
     established,
-    standing_fact,
+    standing_facts,
 )
 from live_memory.core.memory.ledger import Fact
 from live_memory.core.memory.window import questions
@@ -98,6 +98,7 @@ async def with_what_is_known(
     lead = "\n\n".join(
         established(each, facts, files, question.asked_at, room=room) for each, facts in blocks
     )
+    settles = 2 * len(told) >= len(best.facts)
     told = [fact for _, facts in blocks for fact in facts]
     left = most - estimate(lead)
     if told and is_sure:
@@ -113,7 +114,7 @@ async def with_what_is_known(
         told, evidence, files, text=lead if is_beside else f"{lead}\n\n{_BESIDES}\n{evidence.text}"
     )
     opened = replace(opened, facts=tuple(each.fact.id for each in told))
-    return KnownAnswer(opened, settles=2 * len(told) >= len(best.facts))
+    return KnownAnswer(opened, settles)
 
 
 def _leads(found: RecalledFacts, *, has_model: bool) -> bool:
@@ -143,16 +144,9 @@ async def _standing(
     facts: Sequence[Fact], files: Mapping[RelPath, RankedFileText]
 ) -> Sequence[StandingFact]:
     """Those that stand; lines are looked through in a thread where they are many."""
-    work = partial(_all_standing, facts, files)
+    work = partial(standing_facts, facts, files)
     is_little = sum(len(file.lines) for file in files.values()) <= _FEW_LINES
     return work() if is_little else await anyio.to_thread.run_sync(work)
-
-
-def _all_standing(
-    facts: Sequence[Fact], files: Mapping[RelPath, RankedFileText]
-) -> Sequence[StandingFact]:
-    found = (standing_fact(fact, files) for fact in facts)
-    return [each for each in found if each is not None]
 
 
 async def _closed(

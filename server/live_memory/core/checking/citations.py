@@ -191,7 +191,7 @@ def checked_sentences(text: str, files: Mapping[RelPath, SourceFile]) -> Sequenc
             )
             said = f"{said[:first]}{_in_full(said, first, last, each.citation)}{said[last:]}"
         citations = _distinct(each.citation for each in judged)
-        found.append(CheckedText(said.strip(), citations, _grade(citations)))
+        found.append(CheckedText(_NEXT_MARK.sub("", said.strip()), citations, _grade(citations)))
     for at, said, pieces in reversed(bare):
         beside = (*found[at : at + 1], *found[max(0, at - 1) : at])
         grounded = next(filter(None, (_beside(said, pieces, one, files) for one in beside)), None)

@@ -29,7 +29,6 @@ _MOST_FINDINGS = 40
 # A row of a list that cites five places has so many characters.
 _LONGEST = 800
 _LIST_MARK = re.compile(r"^\s*(?:(?:[-*+>|#]+|\d{1,3}[.)])\s+)*")
-_NEXT_MARK = re.compile(r"\s(?:[-*+]|\d{1,2}\.)$")
 _BOLD = re.compile(r"(`[^`]*`)|\*\*")
 # What stands for a place that does not hold, and what of a sentence goes with it.
 _GONE = "\0"
@@ -108,7 +107,7 @@ def _kept(
     for other in (c for c in sentence.citations if c.status is not CitationStatus.VERIFIED):
         text = re.sub(rf"{re.escape(str(other))}(?!\d|-\d)", _GONE, text)
     text = _WITHOUT.sub("", " ".join(text.split()))
-    text = _NEXT_MARK.sub("", _LIST_MARK.sub("", _BOLD.sub(r"\1", text))).strip()
+    text = _LIST_MARK.sub("", _BOLD.sub(r"\1", text)).strip()
     bare = without_places(text)
     if not held or _TALK.search(bare):
         return None, ()

@@ -5,7 +5,7 @@ and the check of citations finds in them what the sentence states.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from live_memory.core.answer import Citation, CitationStatus, Grounding
@@ -19,7 +19,7 @@ from live_memory.core.findings.relevance import RecalledFacts
 from live_memory.core.memory.ledger import Fact, Source
 from live_memory.core.values import Author, Instant, RelPath
 
-__all__ = ["StandingFact", "about_the_same", "established", "standing_fact"]
+__all__ = ["StandingFact", "about_the_same", "established", "standing_facts"]
 
 # Hashing so many lines, to find those that moved, takes some 10 ms.
 _MOST_HASHED = 200_000
@@ -52,8 +52,20 @@ class StandingFact:
         return tuple(Citation(p.path, p.start, p.end, CitationStatus.VERIFIED) for p in self.places)
 
 
-def standing_fact(fact: Fact, files: Mapping[RelPath, RankedFileText]) -> StandingFact | None:
-    """The fact as it stands in `files`, as they are now; nothing where it does not."""
+def standing_facts(
+    facts: Iterable[Fact], files: Mapping[RelPath, RankedFileText]
+) -> Sequence[StandingFact]:
+    """Those that stand in `files`, as they are now."""
+    sources = {path: SourceFile(path, f.lines, f.outline) for path, f in files.items()}
+    found = (_standing_fact(fact, files, sources) for fact in facts)
+    return [each for each in found if each is not None]
+
+
+def _standing_fact(
+    fact: Fact,
+    files: Mapping[RelPath, RankedFileText],
+    sources: Mapping[RelPath, SourceFile],
+) -> StandingFact | None:
     text, places = fact.text, []
     moved: dict[str, str] = {}
     for source in fact.sources:
@@ -74,7 +86,6 @@ def standing_fact(fact: Fact, files: Mapping[RelPath, RankedFileText]) -> Standi
         text = re.sub(rf"(?<![\w./-])(?:{old})(?!-?\d)", lambda each: moved[each[0]], text)
     missing = [str(place) for place in places if str(place) not in text]
     text = f"{text} ({', '.join(missing)})" if missing else text
-    sources = {p: SourceFile(p, f.lines, f.outline) for p, f in files.items()}
     is_held = check(text, sources).grounding is Grounding.VERIFIED
     return StandingFact(fact, text, tuple(dict.fromkeys(places))) if is_held else None
 

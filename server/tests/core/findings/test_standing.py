@@ -1,6 +1,7 @@
 """What was found out is stated only where its lines still stand, with the numbers they have now."""
 
 import re
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import given
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from live_memory.core.evidence.places import RankedFileText
 from live_memory.core.findings.relevance import RecalledFacts
-from live_memory.core.findings.standing import StandingFact, established, standing_fact
+from live_memory.core.findings.standing import StandingFact, established, standing_facts
 from live_memory.core.memory.ledger import Fact
 from live_memory.core.values import Author, Instant, RelPath
 from tests.support.told import CLIENT, LIMITS, TOLD_AT, concluded, facts_of, files_of
@@ -17,6 +18,10 @@ ROOMS = "At most 7 rooms are open, by `MAX_ROOMS` (src/limits.py:2)."
 USERS = "`check_users` raises `TooMany` beyond `MAX_USERS` (src/limits.py:5-7)."
 BOTH = "`join` counts users (src/client.py:5) by `check_users` (src/limits.py:5-8)."
 Files = dict[RelPath, RankedFileText]
+
+
+def standing_fact(fact: Fact, files: Mapping[RelPath, RankedFileText]) -> StandingFact | None:
+    return next(iter(standing_facts([fact], files)), None)
 
 
 def _one(text: str) -> Fact:
