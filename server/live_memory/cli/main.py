@@ -1,6 +1,6 @@
 """The command `live-memory`: each subcommand's module is imported only when it is called.
 
-The plugin waits for `headers` at every session start, so nothing here may import the server.
+People wait for it, so nothing here may import the server.
 """
 
 import functools
@@ -44,8 +44,8 @@ _COMMANDS = {
     "doctor": "doctor",
     "stop": "lifecycle",
     "service": "service",
+    "mcp": "lifecycle",
     "serve": "serve",
-    "headers": "lifecycle",
 }
 _SHORT = {
     "start": "Start the server in the background, unless it runs.",
@@ -58,6 +58,7 @@ _SHORT = {
     "doctor": "Check the installation and name the fix for what is wrong.",
     "stop": "Stop the server.",
     "service": "Let the machine start the server and keep it running.",
+    "mcp": "Speak MCP over standard input and output, for a client.",
     "serve": "Run the server in the foreground.",
 }
 

@@ -141,7 +141,10 @@ def _serve_locked(
     with closing(listener):
         log = open_log(settings)
         log_to(log, settings.log_level)
-        _publish(settings, RunningServer(host, settings.port, os.getpid(), __version__, mode))
+        here = RunningServer(
+            host, settings.port, os.getpid(), __version__, mode, async_tools=settings.async_tools
+        )
+        _publish(settings, here)
         try:
             identity = Identity(token, settings.port, os.getpid(), host)
             app = build_app(

@@ -83,7 +83,8 @@ def _companion(turns: list[object], home: str) -> Iterator[None]:
         channel = endpoint.open(*plays)
         file = Path(home) / ".config/live-memory/config.toml"
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(f'provider = "openai"\nbase_url = "{channel.base_url}/v1"\n')
+        with file.open("a") as out:
+            out.write(f'provider = "openai"\nbase_url = "{channel.base_url}/v1"\n')
         yield
 
 
