@@ -71,8 +71,8 @@ def test_a_program_that_accepts_and_never_speaks_costs_less_than_the_host_waits(
     ):
         out, err = helper.communicate(timeout=8)
 
-    assert (helper.returncode, out) == (4, "")
-    assert "is held by a program" in err
+    assert (helper.returncode, out) == (3, "")
+    assert "the plugin is set to" in err
     assert token not in err
 
 

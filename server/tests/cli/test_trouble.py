@@ -1,34 +1,21 @@
 """Why no server runs: written down by the session that got none, shown to who asks, then gone."""
 
 import os
-import socket
 import stat
 
 from live_memory.cli.environment import ExitCode, forget_trouble, note_trouble, trouble_of
 from tests.cli.shell import Shell
 
 
-def _headers(shell: Shell, port: int) -> None:
-    done = shell.run(
-        "headers", environ={"CLAUDE_CODE_MCP_SERVER_URL": f"http://127.0.0.1:{port}/mcp"}
-    )
-    assert done.code == ExitCode.STRANGER
-
-
 def test_what_kept_a_session_from_its_server_is_shown_later_until_one_runs(shell: Shell) -> None:
-    """C03: the plugin's own port is not known to a command that is run by hand."""
+    """C03."""
     shell.data_dir.mkdir(mode=0o700)
-    with socket.create_server(("127.0.0.1", 0)) as stranger:
-        stranger.listen()
-        port = stranger.getsockname()[1]
-        _headers(shell, port)
-        stats, doctor = shell.run("stats"), shell.run("doctor")
-    why = f"port {port} is held by a program that is not"
+    note_trouble(shell.data_dir, "a disk that is full")
+    stats, doctor = shell.run("stats"), shell.run("doctor")
 
-    assert stats.code == 5
-    assert stats.err.startswith(f"live-memory: no Live Memory server runs: {why}")
-    assert stats.err.count("\n") == 1
-    assert why in doctor.out
+    assert stats.code == ExitCode.UNREACHABLE
+    assert stats.err == "live-memory: no Live Memory server runs: a disk that is full\n"
+    assert "a disk that is full" in doctor.out
     assert shell.run("start").code == 0
     assert shell.run("stop").code == 0
     assert shell.run("stats").err.endswith("run `live-memory start`\n")
