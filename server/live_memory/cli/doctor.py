@@ -416,7 +416,11 @@ def of_server(settings: Settings) -> Iterator[Check]:
     except Failure as problem:
         yield _not_found(problem, settings)
         return
-    yield Check("server", CheckVerdict.OK, f"{server.url} (pid {server.pid}) proved itself")
+    found = f"{server.url} (pid {server.pid}) proved itself"
+    who = None if server.port == settings.port else listener(settings.port)
+    if who:
+        found += f"; port {settings.port}, which is set, is held by {who}"
+    yield Check("server", CheckVerdict.OK, found)
     try:
         said = health(server)
         if said.version == __version__:
@@ -437,13 +441,9 @@ def of_server(settings: Settings) -> Iterator[Check]:
 
 def _not_found(problem: Failure, settings: Settings) -> Check:
     if problem.code != ExitCode.UNREACHABLE:
-        who = listener(settings.port)
-        found = f"{problem.what}; who listens is {who}" if who else problem.what
-        return Check("server", CheckVerdict.FAIL, found, problem.fix)
-    if trouble_of(settings.data_dir) is None:
-        found = f"nothing listens on port {settings.port}"
-        return Check("server", CheckVerdict.WARN, found, "live-memory start")
-    fix = "put that right, then live-memory start"
+        return Check("server", CheckVerdict.FAIL, problem.what, problem.fix)
+    is_known = trouble_of(settings.data_dir) is not None
+    fix = "put that right, then live-memory start" if is_known else "live-memory start"
     return Check("server", CheckVerdict.WARN, problem.what, fix)
 
 

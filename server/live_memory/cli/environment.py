@@ -28,6 +28,7 @@ __all__ = [
     "StartMode",
     "absolute_path",
     "holder",
+    "is_alive",
     "is_of_a_session",
     "lasting",
     "limit_malloc_arenas",
@@ -104,7 +105,6 @@ class ExitCode(IntEnum):
     FAILED = 1
     REFUSED = 2
     LOCKED = 3
-    STRANGER = 4
     UNREACHABLE = 5
 
 
@@ -142,7 +142,7 @@ _LONGEST = 64
 
 @dataclass(frozen=True, slots=True)
 class LockHolder:
-    """The process that holds a data folder, and the port that it listens on or soon will."""
+    """The process that holds a data folder, and the port that it has; 0 while it has none."""
 
     pid: int
     port: int
@@ -157,18 +157,37 @@ def holder(file: Path) -> LockHolder | None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        with suppress(ValueError):
-            pid, port = map(int, os.read(descriptor, _LONGEST).split())
-            return LockHolder(pid, port)
+        return _noted(descriptor)
     finally:
         os.close(descriptor)
     return None
 
 
+def _noted(descriptor: int) -> LockHolder | None:
+    """What a lock file says, if that is what we write."""
+    with suppress(ValueError):
+        pid, port = map(int, os.pread(descriptor, _LONGEST, 0).split())
+        if 0 <= port < 65_536:
+            return LockHolder(pid, port)
+    return None
+
+
+def is_alive(pid: int) -> bool:
+    """Whether the process still runs; one that only waits to be reaped has ended."""
+    try:
+        os.kill(pid, 0)
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True  # no /proc here, or it went just now: the next look tells
+    return not state.rpartition(")")[2].lstrip().startswith("Z")
+
+
 class FileLock:
     """Held from `take` until the `with` block ends, or the process does, however that is.
 
-    What the file says is for a person who looks: a number in it locks nobody out.
+    What the file says is for who looks: a number in it locks nobody out.
     """
 
     def __init__(self, file: Path) -> None:
@@ -212,7 +231,14 @@ class FileLock:
             else:
                 return True
 
-    def note(self, text: str) -> None:
-        """Say in the file who holds it."""
-        os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, text.encode("ascii"), 0)
+    def last_port(self) -> int | None:
+        """Where the last one that held it listened."""
+        last = _noted(self._descriptor)
+        return last.port or None if last else None
+
+    def note(self, port: int) -> None:
+        """Say in the file who holds it, and where that listens; 0 is nowhere yet."""
+        text = f"{os.getpid()} {port}\n".encode("ascii")
+        # In this order a full disk, which takes no new block, takes the second note too.
+        os.pwrite(self._descriptor, text, 0)
+        os.ftruncate(self._descriptor, len(text))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from live_memory.cli.connection import ProvenServer, find, health
+from live_memory.cli.connection import ProvenServer, find, health, is_held
 from live_memory.cli.environment import ExitCode, Failure
 from live_memory.cli.launcher import ensure_running, stop_unheard
 from live_memory.cli.launcher import stop as end
@@ -26,6 +26,9 @@ def start(configuration: Configuration, *, as_json: bool) -> None:
     """Start the server in the background, unless it runs."""
     server = ensure_running(configuration, within_s=_START_S)
     lines = _connect_lines()
+    why = elsewhere(configuration, server)
+    if why:
+        click.echo(f"live-memory: {why}", err=True)
     if as_json:
         click.echo(json.dumps(_form(server, configuration.settings) | {"connect": lines}))
         return
@@ -77,6 +80,19 @@ def mcp() -> None:
     The server is started when it is needed.
     """
     bridge.main()
+
+
+def elsewhere(configuration: Configuration, server: ProvenServer) -> str | None:
+    """Why the server is not on the port that was set; nothing where none was."""
+    wished = configuration.settings.port
+    if configuration.sources["port"] == "default" or server.port == wished:
+        return None
+    if is_held(server.host, wished):
+        return f"port {wished} is held by another program: the server has port {server.port}"
+    return (
+        f"the server runs on port {server.port}: to have it on {wished}, run `live-memory stop`, "
+        "then `live-memory start` again"
+    )
 
 
 def plugin_folder() -> Path | None:

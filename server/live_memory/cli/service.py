@@ -329,7 +329,8 @@ def install(configuration: Configuration, *, is_system: bool, only_print: bool) 
     there.start()
     click.echo(f"installed {there.file}")
     click.echo(f"its environment is in {described.environment}: a key for a model can stand there")
-    click.echo(f"Live Memory runs on port {settings.port}")
+    server = _server(settings)
+    click.echo(f"Live Memory runs at {server}" if server else "see `live-memory service status`")
 
 
 @service.command()

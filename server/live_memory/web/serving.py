@@ -397,14 +397,17 @@ def _nothing(_: str) -> None:
 
 
 def listen(host: str, port: int) -> socket.socket | str:
-    """A listening socket that no child inherits, or why there is none.
+    """A listening socket that no child inherits, or why this port cannot be had; 0 is any port.
 
     Raises:
-        InvalidRequest: this machine has no such address, or we may not use this port.
+        InvalidRequest: no port of this address can be had.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Only where the protocol is named does asyncio send small replies at once (TCP_NODELAY).
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        # Only where the protocol is named does asyncio send small replies at once (TCP_NODELAY).
+        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    except OSError as problem:
+        raise _cannot_listen(host, problem) from None
     try:
         # Lets a restart have the port at once; a second listener is refused all the same, because
         # we listen before anybody else can. SO_REUSEPORT would share the port with a stranger.
@@ -413,11 +416,15 @@ def listen(host: str, port: int) -> socket.socket | str:
         listener.listen(_BACKLOG)
     except OSError as problem:
         listener.close()
-        if problem.errno == errno.EADDRINUSE:
-            return str(problem.strerror)
-        raise InvalidRequest(f"cannot listen on {host}:{port}: {problem.strerror}") from None
+        if port and problem.errno in (errno.EADDRINUSE, errno.EACCES):
+            return str(problem.strerror).lower()
+        raise _cannot_listen(host, problem) from None
     listener.setblocking(False)
     return listener
+
+
+def _cannot_listen(host: str, problem: OSError) -> InvalidRequest:
+    return InvalidRequest(f"cannot listen on {host}: {(problem.strerror or str(problem)).lower()}")
 
 
 def server_for(app: App) -> "Server":
