@@ -175,7 +175,7 @@ def test_one_that_is_killed_is_followed_by_another_on_the_same_pipes(
     server: RunningServer, project: Path, tmp_path: Path, started_by: str, by: signal.Signals
 ) -> None:
     """Interactive sessions never start a server of this kind again."""
-    words = _BY_PLUGIN
+    words: tuple[str, ...] = _BY_PLUGIN
     if started_by == "the installed command":
         shutil.copy(_PLUGIN / "server/scripts/live-memory", tmp_path)
         (tmp_path / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
