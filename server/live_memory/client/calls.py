@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable
 
-__all__ = ["Call", "Fields", "Server"]
+__all__ = ["Call", "Fields", "OurServer"]
 
 Fields = dict[str, Any]
 
@@ -49,7 +49,7 @@ class Cut(Exception):
     """The server went away before its reply was whole."""
 
 
-class Server:
+class OurServer:
     """This user's one server; `plugin` is the folder of the plugin that we are part of, if any."""
 
     def __init__(self, plugin: str | None) -> None:
@@ -147,7 +147,7 @@ class Call:
 
     def __init__(
         self,
-        server: Server,
+        server: OurServer,
         params: Fields,
         *,
         project: Callable[[Fields], str | None],
