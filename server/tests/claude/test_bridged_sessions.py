@@ -109,7 +109,9 @@ def test_a_bridge_that_is_killed_is_not_missed_by_who_types(stage: Stage) -> Non
     _settle_in(stage)
     # So written the pattern does not find the shell that runs this.
     bridge = f"'{stage.plugin}/.*/client/[b]ridge.py'"
-    killed = f"old=$(pgrep -f {bridge}) && kill -9 $old && while [ -e /proc/$old ]; do :; done"
+    # Asked before it has seen the death, the client would start another one itself.
+    followed = f"until pgrep -f {bridge} | grep -vx $old; do sleep 0.05; done"
+    killed = f"old=$(pgrep -f {bridge}) && kill -9 $old && {followed}"
     words = ["--permission-mode", "default", "--plugin-dir", str(stage.plugin)]
 
     outcome = stage.play(
