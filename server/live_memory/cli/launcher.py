@@ -187,7 +187,7 @@ def _numbers(release: str) -> tuple[int, ...]:
 
 
 LOG_NAME = "server.log"
-_LOCK_NAME = "start.lock"
+START_LOCK = "start.lock"
 # How a line for a person begins, among those of the log.
 _SAID = "live-memory: "
 # What the host waits for its header helper is 10 s; reaching it would cost the session its memory.
@@ -238,7 +238,7 @@ def _alone(configuration: Configuration, *, until: float) -> ProvenServer:
     settings = configuration.settings
     ensure_data_dir(settings.data_dir)
     left_s = max(0.0, until - time.monotonic())
-    with FileLock(settings.data_dir / _LOCK_NAME) as lock:
+    with FileLock(settings.data_dir / START_LOCK) as lock:
         if not lock.take(within_s=left_s):
             raise _too_slow(settings.data_dir)
         try:

@@ -44,6 +44,7 @@ _COMMANDS = {
     "doctor": "doctor",
     "stop": "lifecycle",
     "service": "service",
+    "uninstall": "uninstall",
     "serve": "serve",
     "headers": "lifecycle",
 }
@@ -58,6 +59,7 @@ _SHORT = {
     "doctor": "Check the installation and name the fix for what is wrong.",
     "stop": "Stop the server.",
     "service": "Let the machine start the server and keep it running.",
+    "uninstall": "Stop the server and remove what it wrote.",
     "serve": "Run the server in the foreground.",
 }
 
