@@ -57,16 +57,7 @@ def status(configuration: Configuration, *, as_json: bool) -> None:
 @configured
 def stop(configuration: Configuration, *, as_json: bool) -> None:
     """Stop the server; what it knows is saved first."""
-    try:
-        server = find(configuration.settings)
-    except Failure as problem:
-        pid = stop_unheard(configuration.settings) if problem.code == ExitCode.LOCKED else None
-        # Nothing runs: that is what was asked for.
-        if pid is None and problem.code != ExitCode.UNREACHABLE:
-            raise
-    else:
-        end(server, configuration.settings, within_s=_STOP_S)
-        pid = server.pid
+    pid = end_running(configuration.settings)
     if as_json:
         click.echo(json.dumps({"stopped": False} if pid is None else {"stopped": True, "pid": pid}))
     else:
@@ -80,6 +71,24 @@ def mcp() -> None:
     The server is started when it is needed.
     """
     bridge.main()
+
+
+def end_running(settings: Settings) -> int | None:
+    """End the server, also one that hangs; its process, or nothing where none runs.
+
+    Raises:
+        Failure: it cannot be ended, or it is not sure that it is ours.
+    """
+    try:
+        server = find(settings)
+    except Failure as problem:
+        pid = stop_unheard(settings) if problem.code == ExitCode.LOCKED else None
+        # Nothing runs: that is what was asked for.
+        if pid is None and problem.code != ExitCode.UNREACHABLE:
+            raise
+        return pid
+    end(server, settings, within_s=_STOP_S)
+    return server.pid
 
 
 def elsewhere(configuration: Configuration, server: ProvenServer) -> str | None:

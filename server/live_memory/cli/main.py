@@ -45,6 +45,7 @@ _COMMANDS = {
     "stop": "lifecycle",
     "service": "service",
     "mcp": "lifecycle",
+    "uninstall": "uninstall",
     "serve": "serve",
 }
 _SHORT = {
@@ -59,6 +60,7 @@ _SHORT = {
     "stop": "Stop the server.",
     "service": "Let the machine start the server and keep it running.",
     "mcp": "Speak MCP over standard input and output, for a client.",
+    "uninstall": "Stop the server and remove what it wrote.",
     "serve": "Run the server in the foreground.",
 }
 
