@@ -44,6 +44,8 @@ _COMMANDS = {
     "doctor": "doctor",
     "stop": "lifecycle",
     "service": "service",
+    "connect": "connect",
+    "disconnect": "connect",
     "serve": "serve",
     "headers": "lifecycle",
 }
@@ -58,6 +60,8 @@ _SHORT = {
     "doctor": "Check the installation and name the fix for what is wrong.",
     "stop": "Stop the server.",
     "service": "Let the machine start the server and keep it running.",
+    "connect": "Let a coding agent's host use it.",
+    "disconnect": "Take out what connect wrote.",
     "serve": "Run the server in the foreground.",
 }
 
