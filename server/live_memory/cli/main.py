@@ -46,6 +46,8 @@ _COMMANDS = {
     "service": "service",
     "mcp": "lifecycle",
     "uninstall": "uninstall",
+    "connect": "connect",
+    "disconnect": "connect",
     "serve": "serve",
 }
 _SHORT = {
@@ -61,6 +63,8 @@ _SHORT = {
     "service": "Let the machine start the server and keep it running.",
     "mcp": "Speak MCP over standard input and output, for a client.",
     "uninstall": "Stop the server and remove what it wrote.",
+    "connect": "Let a coding agent's host use it.",
+    "disconnect": "Take out what connect wrote.",
     "serve": "Run the server in the foreground.",
 }
 

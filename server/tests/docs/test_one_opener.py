@@ -20,6 +20,8 @@ OWN_FILES = {
     "adapters/telemetry.py": "the log, where a person's setting says, and the null device",
     "adapters/store": "snapshots and journal in the data folder",
     "client": "the token and where the server is; folders to watch, of which it opens no file",
+    "cli/connect.py": "where the command of this installation is",
+    "cli/host_files.py": "the settings of hosts, a project's where a person names it",
     "cli/doctor.py": "limits and processes, our data folder, a folder to try a hook in",
     "cli/environment.py": "the locks of the data folder",
     "cli/launcher.py": "the server's process and its log",
