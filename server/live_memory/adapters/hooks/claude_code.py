@@ -5,6 +5,7 @@ junk tells nothing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 
 from live_memory.core.hosts.events import (
     AgentConcluded,
@@ -22,7 +23,7 @@ from live_memory.core.hosts.events import (
     TaskGiven,
     as_absolute,
 )
-from live_memory.core.values import Author
+from live_memory.core.values import Author, Instant
 
 __all__ = ["ClaudeCode"]
 
@@ -82,10 +83,14 @@ def _words(payload: Fields, session: str) -> Iterator[HostEvent]:
         case "UserPromptSubmit" if prompt and not prompt.startswith(_NO_PROMPT):
             yield TaskGiven(session, "", prompt)
         case "Stop" if said:
-            yield AgentConcluded(session, "", said)
+            # A past session is told with both at once.
+            if prompt:
+                yield TaskGiven(session, "", prompt)
+            yield AgentConcluded(session, "", said, at=_at(payload))
         # What the client does for itself is no agent's work, and has no type.
         case "SubagentStop" if said and _text(payload, "agent_type"):
-            yield AgentConcluded(session, _text(payload, "agent_id") or "", said, Author.SUBAGENT)
+            agent = _text(payload, "agent_id") or ""
+            yield AgentConcluded(session, agent, said, Author.SUBAGENT, _at(payload))
         case _:
             pass
 
@@ -101,7 +106,7 @@ def _of_helper(payload: Fields, given: Fields, response: Fields) -> Iterator[Hos
         yield TaskGiven(session, agent, task)
     if any(texts):
         text = "\n".join(filter(None, texts))
-        yield AgentConcluded(session, agent, text, Author.SUBAGENT)
+        yield AgentConcluded(session, agent, text, Author.SUBAGENT, _at(payload))
 
 
 def _tool_events(payload: Fields) -> Iterator[HostEvent]:
@@ -170,6 +175,15 @@ def _regions(response: Fields) -> Iterator[tuple[int, int]]:
             first, count = _count(hunk, "newStart"), _count(hunk, "newLines")
             if first and count:
                 yield first, first + count - 1
+
+
+def _at(payload: Fields) -> Instant | None:
+    """When it was said, where that is told with its time zone."""
+    try:
+        at = datetime.fromisoformat(_text(payload, "timestamp") or "")
+        return Instant(at.timestamp()) if at.tzinfo else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def _fields(of: Fields, name: str) -> Fields:
