@@ -119,7 +119,8 @@ class LogLines:
 def object_in(line: bytes | str) -> Fields | None:
     """A JSON object; nothing for anything else."""
     try:
-        value: object = json.loads(line)
+        # Of bytes, it is found out anew each time which encoding they have.
+        value: object = json.loads(line if isinstance(line, str) else line.decode())
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
