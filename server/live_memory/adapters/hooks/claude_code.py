@@ -181,9 +181,9 @@ def _at(payload: Fields) -> Instant | None:
     """When it was said, where that is told with its time zone."""
     try:
         at = datetime.fromisoformat(_text(payload, "timestamp") or "")
-        return Instant(at.timestamp()) if at.tzinfo else None
-    except (ValueError, OverflowError):
+    except ValueError:
         return None
+    return Instant(at.timestamp()) if at.tzinfo and at.timestamp() > 0 else None
 
 
 def _fields(of: Fields, name: str) -> Fields:
