@@ -77,6 +77,6 @@ class Client:
 
 def hooks_only(plugin: Path, target: Path) -> Path:
     """A copy of a plugin with its hooks and nothing that would start a server."""
-    for name in (".claude-plugin", "hooks"):
+    for name in (".claude-plugin", "hooks", "server/live_memory/client"):
         shutil.copytree(plugin / name, target / name)
     return target

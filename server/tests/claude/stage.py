@@ -26,6 +26,7 @@ Told = dict[str, Any]
 
 _REPOSITORY = Path(__file__).parents[3]
 _PLUGIN = (".claude-plugin", ".mcp.json", "bin", "commands", "hooks", "skills")
+_BESIDE = "server/live_memory/client"
 PROJECT = {
     "settings.py": '"""Settings."""\n\n# How often a request is sent again.\nRETRY_LIMIT = 7\n',
     "client.py": "from settings import RETRY_LIMIT\n\n\ndef send() -> int: return RETRY_LIMIT\n",
@@ -179,7 +180,7 @@ def set_stage(folder: Path) -> Stage:
         (folder / name).mkdir(parents=True)
     for name, text in PROJECT.items():
         (stage.project / name).write_text(text)
-    for name in _PLUGIN:
+    for name in (*_PLUGIN, _BESIDE):
         source, target = _REPOSITORY / name, stage.plugin / name
         if source.is_dir():
             shutil.copytree(source, target)

@@ -152,7 +152,7 @@ def test_modules_of_the_workspace_are_never_imported(
     told = run(_COMMAND, "ask", "Where is planted_here defined?")
     run(_COMMAND, "stats")
     run("/bin/sh", plugin / "bin/live-memory", "stats")
-    for hook in ("ensure_server.py", "hook.py", "print_watch_paths.py"):
+    for hook in ("ensure_server.py", "hook.py", "session_start.py"):
         port = {"CLAUDE_PLUGIN_OPTION_PORT": str(shell.port)}
         run("/bin/sh", plugin / "hooks/run", hook, **port)
 

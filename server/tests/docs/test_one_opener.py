@@ -20,6 +20,7 @@ OWN_FILES = {
     "adapters/llm/endpoint.py": "certificates that the user's environment names",
     "adapters/telemetry.py": "the log, where a person's setting says, and the null device",
     "adapters/store": "snapshots and journal in the data folder",
+    "client": "the token and where the server is; folders to watch, of which it opens no file",
     "cli/doctor.py": "limits and processes, our data folder, a folder to try a hook in",
     "cli/environment.py": "why no server started, in the data folder; the locks of the data folder",
     "cli/launcher.py": "the server's process and its log",

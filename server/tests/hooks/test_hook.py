@@ -23,6 +23,7 @@ from tests.support.slowness import slowness
 
 _REPOSITORY = Path(__file__).parents[3]
 _HOOKS = _REPOSITORY / "hooks"
+_CLIENT = _REPOSITORY / "server/live_memory/client"
 _PAYLOADS = sorted((Path(__file__).parents[1] / "hosts/payloads/claude-code").glob("*.json"))
 # Two cores that others use too: the script's own budget is 0.2 s.
 _SLOW = float(os.environ.get("LM_TEST_SLOW", "1"))
@@ -195,7 +196,7 @@ def test_without_a_server_nothing_is_felt_and_every_event_is_written_down(desk: 
     began, stopped = (
         {**desk.read(), **said, "hook_event_name": name} for name in ("SessionStart", "Stop")
     )
-    start = desk.run(began, "print_watch_paths.py")
+    start = desk.run(began, "session_start.py")
     assert (start.code, [*json.loads(start.said)]) == (0, ["hookSpecificOutput", "systemMessage"])
     before = slowness()
     outcomes = [desk.run(one) for one in (began, *[desk.read()] * 300, stopped)]
@@ -389,15 +390,15 @@ def test_the_configured_data_folder_is_found(desk: Desk) -> None:
     assert len(desk.spooled()) == 1
 
 
-@pytest.mark.parametrize("script", ["hook.py", "spool.py", "print_watch_paths.py"])
-def test_the_scripts_run_with_old_interpreters_and_the_standard_library(script: str) -> None:
+@pytest.mark.parametrize("script", sorted(_CLIENT.glob("*.py")), ids=lambda script: script.stem)
+def test_the_scripts_run_with_old_interpreters_and_the_standard_library(script: Path) -> None:
     import ast
 
-    tree = ast.parse((_HOOKS / script).read_text(), feature_version=(3, 8))
-    imported = {
-        name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names
-    }
-    assert imported <= {*sys.stdlib_module_names, "hook"}
+    nodes = list(ast.walk(ast.parse(script.read_text(), feature_version=(3, 9))))
+    imported = {n.name for node in nodes if isinstance(node, ast.Import) for n in node.names}
+    imported |= {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)}
+    ours = {name for name in imported if name.startswith("live_memory.client.")}
+    assert imported - ours <= sys.stdlib_module_names
 
 
 def folders(outcome: Outcome) -> list[str]:
@@ -412,7 +413,7 @@ def test_a_session_watches_few_folders_and_none_that_programs_fill(desk: Desk) -
     for folder in ("src/deep", "docs", "dist", ".git", "generated", *nested):
         (desk.project / folder).mkdir(parents=True)
     (desk.project / ".gitignore").write_text("# built\n/generated/\n*.log\n")
-    outcome = desk.run(b"", "print_watch_paths.py")
+    outcome = desk.run(b"", "session_start.py")
     assert outcome.code == 0
     below = [os.path.relpath(path, desk.project) for path in folders(outcome)]
     assert sorted(below) == ["docs", "packages/a/src", "src"]
@@ -421,14 +422,14 @@ def test_a_session_watches_few_folders_and_none_that_programs_fill(desk: Desk) -
 def test_a_huge_project_is_not_looked_through(desk: Desk) -> None:
     for n in range(3_000):
         (desk.project / f"d{n}").mkdir()
-    outcome = desk.run(b"", "print_watch_paths.py")
+    outcome = desk.run(b"", "session_start.py")
     assert outcome.code == 0
     assert folders(outcome) == []
     assert outcome.elapsed_s < 0.5 * _SLOW
 
 
 def test_a_project_that_is_gone_is_no_reason_to_fail(desk: Desk) -> None:
-    assert is_silent(desk.run(b"", "print_watch_paths.py", CLAUDE_PROJECT_DIR="/nowhere/at/all"))
+    assert is_silent(desk.run(b"", "session_start.py", CLAUDE_PROJECT_DIR="/nowhere/at/all"))
 
 
 def test_an_interpreter_in_the_project_is_never_run(desk: Desk) -> None:

@@ -42,7 +42,9 @@ ESCAPED = {
 
 
 def _by_hook() -> str:
-    spec = importlib.util.spec_from_file_location("the_hook", _REPOSITORY / "hooks/hook.py")
+    spec = importlib.util.spec_from_file_location(
+        "the_hook", _REPOSITORY / "server/live_memory/client/hook.py"
+    )
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -112,7 +114,7 @@ def test_what_is_set_by_command_is_where_events_arrive(name: str, tmp_path: Path
         folder.mkdir()
         event = {"hook_event_name": "PostToolUse", "tool_name": "Read", "cwd": str(inside)}
         subprocess.run(
-            ["sh", str(_REPOSITORY / "hooks/run")],
+            ["sh", str(_REPOSITORY / "hooks/run"), "hook.py"],
             input=json.dumps(event).encode(),
             cwd=inside,
             env={**shell.environ, **environ},

@@ -12,6 +12,7 @@ from types import ModuleType
 
 import pytest
 
+from live_memory.client.discovery import own_token
 from live_memory.core.errors import InvalidRequest
 from live_memory.web.identity import (
     Identity,
@@ -23,7 +24,7 @@ from live_memory.web.identity import (
     read_token,
 )
 
-_HOOK = Path(__file__).parents[3] / "hooks/hook.py"
+_HOOK = Path(__file__).parents[2] / "live_memory/client/hook.py"
 
 
 @pytest.fixture
@@ -83,20 +84,20 @@ FILES: dict[str, tuple[Callable[[Path], object], bool]] = {
 
 
 @pytest.mark.parametrize("state", FILES)
-def test_both_trust_the_same_token_files(hook: ModuleType, tmp_path: Path, state: str) -> None:
+def test_both_trust_the_same_token_files(tmp_path: Path, state: str) -> None:
     """D2, S03."""
     token = ensure_token(tmp_path / "data")
     change, is_trusted = FILES[state]
     change(tmp_path / "data/token")
     assert _by_server(tmp_path / "data") == (token if is_trusted else None)
-    assert _by_hook(hook, tmp_path / "data") == (token if is_trusted else None)
+    assert _by_hook(tmp_path / "data") == (token if is_trusted else None)
 
 
 @AS_ROOT
-def test_neither_trusts_a_file_of_another_user(hook: ModuleType, tmp_path: Path) -> None:
+def test_neither_trusts_a_file_of_another_user(tmp_path: Path) -> None:
     ensure_token(tmp_path / "data")
     os.chown(tmp_path / "data/token", 65534, 65534)
-    assert (_by_server(tmp_path / "data"), _by_hook(hook, tmp_path / "data")) == (None, None)
+    assert (_by_server(tmp_path / "data"), _by_hook(tmp_path / "data")) == (None, None)
 
 
 def _by_server(data: Path) -> str | None:
@@ -106,9 +107,9 @@ def _by_server(data: Path) -> str | None:
         return None
 
 
-def _by_hook(hook: ModuleType, data: Path) -> str | None:
+def _by_hook(data: Path) -> str | None:
     try:
-        found = hook.own_token(str(data))
+        found = own_token(str(data))
     except (OSError, ValueError):
         return None
     assert isinstance(found, str)

@@ -295,7 +295,7 @@ def test_the_first_session_is_told_once_that_conclusions_are_kept(
 ) -> None:
     def told(folder: Path, **environ: str) -> str | None:
         named = {"LIVE_MEMORY_DATA_DIR": str(folder), **environ}
-        said = json.loads(desk.run(b"", "print_watch_paths.py", **named).said)
+        said = json.loads(desk.run(b"", "session_start.py", **named).said)
         assert said["hookSpecificOutput"]["hookEventName"] == "SessionStart"
         message = said.get("systemMessage")
         assert message is None or isinstance(message, str)

@@ -1,7 +1,7 @@
 """What hooks wrote down while the server was away: one JSON line an event, in the data folder.
 
 The hook script appends under the file's lock and this side takes the whole file under the same
-lock, so each line is taken once. The form is the hook's (`hooks/hook.py`). What was taken stays in
+lock, so each line is taken once. The form is the hook's (`client/hook.py`). What was taken stays in
 a file of ours until it is taken up, so that a server that is killed meanwhile loses none of it.
 """
 

@@ -4,15 +4,19 @@ It holds nothing that looks like a secret, and at most half a megabyte: then the
 dropped and counted. The server takes both files under the same lock.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import re
+import sys
 import time
+from typing import Any
 
-try:
+if sys.platform != "win32":
     import fcntl
-except ImportError:  # Windows
-    fcntl = None
+
+__all__ = ["write_down"]
 
 # Half of what is kept.
 MOST_BYTES = 256 * 1024
@@ -20,12 +24,14 @@ MOST_BYTES = 256 * 1024
 # hold anything, so it is not kept. This runs without the server's redactor, whose rules would slow
 # every hook: what is kept is what needs none.
 SHOWING = frozenset(
-    "cat head tail sed nl less more bat batcat grep egrep fgrep rg ag git wc sort uniq awk cd pwd ls "
-    "find fd true".split()
+    "cat head tail sed nl less more bat batcat grep egrep fgrep rg ag git wc sort uniq awk cd "
+    "pwd ls find fd true".split()
 )
 PARTS = re.compile(r"&&|[|;&\n]+")
 # Quoted text, assignments, substitutions, addresses: where secrets stand in a command.
-RISKY = re.compile(r"[$`\\<>{}@]|://|\w=\S|(?i:bearer|pass|pwd|secret|token|api.?key|credential|authorization)")
+RISKY = re.compile(
+    r"[$`\\<>{}@]|://|\w=\S|(?i:bearer|pass|pwd|secret|token|api.?key|credential|authorization)"
+)
 # A long word that mixes digits and letters, between the signs that join the parts of a path.
 WORD = re.compile(r"[A-Za-z0-9+=]{16,}")
 SHAPES = re.compile(
@@ -34,7 +40,7 @@ SHAPES = re.compile(
 )
 
 
-def write_down(folder, project, event, *, until):
+def write_down(folder: str, project: str, event: dict[str, Any], *, until: float) -> None:
     """Keep an event for later in a bounded file of ours, without anything that may be a secret."""
     tool = event.get("tool_input", {})
     # What a person or an agent asked for may hold anything.
@@ -48,28 +54,31 @@ def write_down(folder, project, event, *, until):
     if tool.get("command") and not _only_shows(tool["command"]):
         tool["command"] = "unknown"
     names = [tool.get("file_path"), tool.get("notebook_path"), event.get("file_path")]
-    line = {"project": project, "payload": event}
+    line: dict[str, Any] = {"project": project, "payload": event}
     if any(name and _may_be_secret(name) for name in names):
         line = {"project": project, "dropped": 1}
     _append(folder, json.dumps(line), until)
 
 
-def _harmless(text):
+def _harmless(text: str) -> str:
     """The lines of a text in which nothing may be a secret, nor is spoken of one."""
     # A key goes on over lines of its own.
     lines = [] if "-----BEGIN" in text else text.split("\n")
-    return "\n".join(one for one in lines if not _speaks_of_secrets(one) and not _may_be_secret(one))
+    return "\n".join(
+        one for one in lines if not _speaks_of_secrets(one) and not _may_be_secret(one)
+    )
 
 
-def _speaks_of_secrets(line):
-    return re.search(
+def _speaks_of_secrets(line: str) -> bool:
+    found = re.search(
         r"(?i:bearer|passw|passphrase|\bpass\b|pwd|secret|token|[a-z]_?key\b|credential|\bauth)"
         r"|//\S{0,99}@|\s-\w",
         line,
     )
+    return found is not None
 
 
-def _only_shows(command):
+def _only_shows(command: str) -> bool:
     """Whether a command shows files, and nothing in it may be a secret."""
     if RISKY.search(command) or _may_be_secret(command):
         return False
@@ -77,13 +86,13 @@ def _only_shows(command):
     return SHOWING.issuperset(programs)
 
 
-def _may_be_secret(text):
+def _may_be_secret(text: str) -> bool:
     words = WORD.findall(text[:16_000])
     is_mixed = any(re.search(r"\d", word) and re.search(r"[A-Za-z]", word) for word in words)
     return bool(is_mixed or SHAPES.search(text))
 
 
-def _append(folder, line, until):
+def _append(folder: str, line: str, until: float) -> None:
     path, older = os.path.join(folder, "spool.jsonl"), os.path.join(folder, "spool.old.jsonl")
     if len(line) > MOST_BYTES // 4 or not os.path.isdir(folder):
         return
@@ -103,9 +112,9 @@ def _append(folder, line, until):
         os.close(descriptor)
 
 
-def _counted(path):
+def _counted(path: str) -> dict[str, int]:
     """How many events of each project a file holds."""
-    found = {}
+    found: dict[str, int] = {}
     try:
         with open(path, encoding="ascii") as lines:
             for line in lines:
@@ -116,9 +125,9 @@ def _counted(path):
     return found
 
 
-def _lock(descriptor, until):
+def _lock(descriptor: int, until: float) -> None:
     """Hold the file while it is written; whoever holds it longer than a moment is stopped."""
-    if fcntl is None:
+    if sys.platform == "win32":
         return
     while True:
         try:

@@ -5,17 +5,21 @@ Few, and none with folders in it that programs fill: each changed file there wou
 What is not watched is still never shown as it was: the server compares before it answers.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import sys
 import time
 
+__all__: list[str] = []
+
 # A session waits for this.
 UNTIL = time.monotonic() + 0.1
 # Folders that programs fill: watching one would start a process for each of their files.
 BUILT = frozenset(
-    "node_modules bower_components vendor venv env virtualenv site-packages __pycache__ build dist "
-    "out target obj bin coverage htmlcov tmp temp logs log cache DerivedData Pods".split()
+    "node_modules bower_components vendor venv env virtualenv site-packages __pycache__ build "
+    "dist out target obj bin coverage htmlcov tmp temp logs log cache DerivedData Pods".split()
 )
 MOST_WATCHED, MOST_LOOKED_AT, DEEPEST = 24, 2_000, 4
 KEPT = (
@@ -24,13 +28,13 @@ KEPT = (
 )
 
 
-def watched(project):
+def watched(project: str) -> list[str]:
     """A few folders without built ones in them; what is too large to look through is left out."""
-    seen, found, below = 0, [], [(project, 0)]
+    seen, found, below = 0, list[str](), [(project, 0)]
     ignored = BUILT | ignored_names(project)
     while below:
         folder, depth = below.pop(0)
-        inside, is_clean = [], True
+        inside, is_clean = list[str](), True
         with os.scandir(folder) as entries:
             for entry in entries:
                 seen += 1
@@ -50,7 +54,7 @@ def watched(project):
     return found[:MOST_WATCHED]
 
 
-def is_small(folders, ignored):
+def is_small(folders: list[str], ignored: frozenset[str]) -> bool:
     """Whether nothing that programs fill lies anywhere below, as far as a short look can tell."""
     left, looked = list(folders), 0
     while left:
@@ -66,7 +70,7 @@ def is_small(folders, ignored):
     return True
 
 
-def ignored_names(project):
+def ignored_names(project: str) -> frozenset[str]:
     """Plain names in the project's `.gitignore`."""
     try:
         with open(os.path.join(project, ".gitignore"), encoding="utf-8", errors="replace") as file:
@@ -77,14 +81,15 @@ def ignored_names(project):
     return frozenset(name for name in names if name and "/" not in name and "*" not in name)
 
 
-def is_new():
+def is_new() -> bool:
     """Whether conclusions are kept and nobody was told yet; from now on they are."""
-    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-    import hook
+    sys.path.append(__file__.rpartition("/live_memory/")[0])
+    from live_memory.client.discovery import data_folder
+    from live_memory.client.hook import remembers
 
-    folder = hook.data_folder()
+    folder = data_folder()
     told = os.path.join(folder, "told")
-    if not hook.remembers() or os.path.lexists(told):
+    if not remembers() or os.path.lexists(told):
         return False
     os.makedirs(folder, 0o700, exist_ok=True)
     os.close(os.open(told, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -94,7 +99,9 @@ def is_new():
 if __name__ == "__main__":
     try:
         paths = watched(os.environ.get("CLAUDE_PROJECT_DIR") or os.getcwd())
-        said = {"hookSpecificOutput": {"hookEventName": "SessionStart", "watchPaths": paths}}
+        said: dict[str, object] = {
+            "hookSpecificOutput": {"hookEventName": "SessionStart", "watchPaths": paths}
+        }
         try:
             said.update({"systemMessage": KEPT} if is_new() else {})
         except OSError:
