@@ -40,6 +40,7 @@ _COMMANDS = {
     "stats": "facts",
     "empty": "facts",
     "facts": "facts",
+    "import": "import_sessions",
     "config": "config",
     "doctor": "doctor",
     "stop": "lifecycle",
@@ -57,6 +58,7 @@ _SHORT = {
     "stats": "Show what is remembered about a workspace.",
     "empty": "Forget a workspace.",
     "facts": "List what was distilled, say why, pin or forget.",
+    "import": "Learn from past sessions of coding tools.",
     "config": "Show the settings in force.",
     "doctor": "Check the installation and name the fix for what is wrong.",
     "stop": "Stop the server.",
@@ -79,7 +81,8 @@ class _Commands(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         module = importlib.import_module(f"live_memory.cli.{_COMMANDS[cmd_name]}")
-        found = getattr(module, "command" if cmd_name == "serve" else cmd_name)
+        # The name of one is a word of the language, and of one that of its module.
+        found = getattr(module, "command" if cmd_name in ("serve", "import") else cmd_name)
         return found if isinstance(found, click.Command) else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
