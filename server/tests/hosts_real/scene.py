@@ -2,20 +2,18 @@
 
     python -m tests.hosts_real.scene PLAN.json OUTCOME.json
 
-It plays the host's model, runs the commands one after the other, and stops the server.
+It plays the host's model, runs the commands one after the other, and stops our server.
 """
 
 import json
-import os
 import re
-import signal
 import subprocess
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from tests.claude.scene import stop_server, told
 from tests.support.scripted_endpoint import Play, Received, Text, Tools, serving
 
 __all__ = ["play"]
@@ -28,7 +26,7 @@ _AGENT = re.compile(r'\\"agent_id\\":\\"([^"\\]+)')
 
 def play(plan: Json) -> Json:
     """Run the plan's commands; returns what they printed and what the model was sent."""
-    script = _Script(plan)
+    script, data_dir = _Script(plan), Path(plan["data_dir"])
     with serving() as endpoint:
         channel = endpoint.open(rules=[script.answer])
         environ = {k: v.replace("{model}", channel.base_url) for k, v in plan["environ"].items()}
@@ -37,9 +35,10 @@ def play(plan: Json) -> Json:
                 _run([word.replace("{model}", channel.base_url) for word in command], environ, plan)
                 for command in plan["commands"]
             ]
+            heard_of = [told(route, data_dir, project=plan["cwd"]) for route in plan["then"]]
         finally:
-            _stop_server(Path(plan["data_dir"]))
-    return {"runs": runs, "requests": script.requests}
+            stop_server(data_dir)
+    return {"runs": runs, "requests": script.requests, "told": heard_of}
 
 
 class _Script:
@@ -84,11 +83,6 @@ def _run(command: list[str], environ: Mapping[str, str], plan: Json) -> Json:
         check=False,
     )
     return {"returncode": done.returncode, "stdout": done.stdout, "stderr": done.stderr}
-
-
-def _stop_server(data_dir: Path) -> None:
-    with suppress(FileNotFoundError, ProcessLookupError):
-        os.kill(json.loads((data_dir / "server.json").read_text())["pid"], signal.SIGTERM)
 
 
 if __name__ == "__main__":

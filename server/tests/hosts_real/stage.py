@@ -25,10 +25,11 @@ _SCENE_S = 100
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a scene left behind: what the commands printed, what the model was sent."""
+    """What a scene left behind: what commands printed, what the model was sent, what we say."""
 
     runs: tuple[Run, ...]
     requests: tuple[Json, ...]
+    told: tuple[Json, ...]
 
     def tools_offered(self) -> set[str]:
         """The names in the tools of the first request."""
@@ -68,10 +69,12 @@ class Stage:
         *commands: Sequence[str],
         turns: Sequence[Turn] = (),
         helpers: Mapping[str, Sequence[Turn]] | None = None,
+        then: Sequence[str] = (),
     ) -> Outcome:
-        """Run commands one after the other, while the model says these turns.
+        """Run commands one after the other, `then` ask our server about the project.
 
-        `helpers` are the turns of helpers that the host starts, by the task they are given.
+        The model says `turns` meanwhile; `helpers` are those of helpers that the host starts, by
+        the task they are given.
         """
         plan = {
             "turns": list(turns),
@@ -79,6 +82,7 @@ class Stage:
             "environ": self._environ(),
             "cwd": str(self.project),
             "data_dir": str(self.data_dir),
+            "then": list(then),
             "commands": [list(command) for command in commands],
         }
         given, left = self.folder / "plan.json", self.folder / "outcome.json"
@@ -91,6 +95,7 @@ class Stage:
         return Outcome(
             runs=tuple(Run(**run) for run in outcome["runs"]),
             requests=tuple(outcome["requests"]),
+            told=tuple(outcome["told"]),
         )
 
     def write(self, files: Mapping[str, str]) -> None:
