@@ -31,13 +31,10 @@ class Outcome:
     requests: tuple[Json, ...]
     told: tuple[Json, ...]
 
-    def tools_offered(self) -> set[str]:
-        """The names in the tools of the first request."""
-        return set(_named("name", self.requests[0]["tools"]))
-
-    def said(self) -> str:
-        """All text that the model was sent in the end."""
-        return "\n".join(_texts(self.requests[-1]))
+    def said(self, prompt: str) -> str:
+        """All text that the model was sent in the end of the session that began with a prompt."""
+        texts = ["\n".join(_texts(request)) for request in self.requests]
+        return [text for text in texts if prompt in text][-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +102,11 @@ class Stage:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
 
+    def server_log(self) -> str:
+        """What our server said, for a test that fails."""
+        log = self.data_dir / "server.log"
+        return log.read_text() if log.exists() else "the server was never started"
+
     def _environ(self) -> dict[str, str]:
         return {
             "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
@@ -130,17 +132,6 @@ def set_stage(folder: Path, host: Host) -> Stage:
 def called(tool: str, **given: object) -> Turn:
     """A call of a tool."""
     return tool, json.dumps(given)
-
-
-def _named(name: str, value: object) -> Iterator[str]:
-    if isinstance(value, list):
-        for item in value:
-            yield from _named(name, item)
-    elif isinstance(value, dict):
-        if isinstance(found := value.get(name), str):
-            yield found
-        for item in value.values():
-            yield from _named(name, item)
 
 
 def _texts(value: object) -> Iterator[str]:
