@@ -20,7 +20,7 @@ __all__ = ["play"]
 
 Json = dict[str, Any]
 
-_EACH_S = 60
+_EACH_S = 90
 _AGENT = re.compile(r'\\"agent_id\\":\\"([^"\\]+)')
 
 
@@ -33,19 +33,20 @@ def play(plan: Json) -> Json:
         try:
             runs = [
                 _run([word.replace("{model}", channel.base_url) for word in command], environ, plan)
+                | {"sent": script.since()}
                 for command in plan["commands"]
             ]
             heard_of = [told(route, data_dir, project=plan["cwd"]) for route in plan["then"]]
         finally:
             stop_server(data_dir)
-    return {"runs": runs, "requests": script.requests, "told": heard_of}
+    return {"runs": runs, "told": heard_of}
 
 
 class _Script:
     """Turns of the model: its own in order, and a helper's by the task it was given."""
 
     def __init__(self, plan: Json) -> None:
-        self.requests: list[Json] = []
+        self._sent: list[Json] = []
         self._turns: list[object] = plan["turns"]
         self._helpers: dict[str, list[object]] = plan["helpers"]
 
@@ -57,8 +58,13 @@ class _Script:
         for task, turns in self._helpers.items():
             if re.search(rf'"(text|content)": "[^"]*{re.escape(task)}', said):
                 return _turn(turns, said)
-        self.requests.append(body)
+        self._sent.append(body)
         return _turn(self._turns, said)
+
+    def since(self) -> list[Json]:
+        """What the model was sent since this was asked last."""
+        sent, self._sent = self._sent, []
+        return sent
 
 
 def _turn(turns: list[object], said: str) -> Play:

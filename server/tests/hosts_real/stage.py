@@ -9,32 +9,40 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.claude.stage import PROJECT, Run, cut_off
+from tests.claude.stage import PROJECT, cut_off
 from tests.hosts_real.hosts import Host
 from tests.support.server import a_free_port
 
-__all__ = ["Outcome", "Stage", "Turn", "called", "set_stage"]
+__all__ = ["Outcome", "Run", "Stage", "Turn", "called", "set_stage"]
 
 Json = dict[str, Any]
 # What the scripted model says: a text, or a tool with its arguments.
 Turn = str | tuple[str, str]
 
 _REPOSITORY = Path(__file__).parents[3]
-_SCENE_S = 100
+_SCENE_S = 115
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one command did, and what the model was sent meanwhile."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+    sent: tuple[Json, ...]
+
+    def said(self) -> str:
+        """All text that the model was sent in the end."""
+        return "\n".join(_texts(self.sent[-1]))
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a scene left behind: what commands printed, what the model was sent, what we say."""
+    """What a scene left behind: what its commands did, and what our server says of it."""
 
     runs: tuple[Run, ...]
-    requests: tuple[Json, ...]
     told: tuple[Json, ...]
-
-    def said(self, prompt: str) -> str:
-        """All text that the model was sent in the end of the session that began with a prompt."""
-        texts = ["\n".join(_texts(request)) for request in self.requests]
-        return [text for text in texts if prompt in text][-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +99,6 @@ class Stage:
         outcome = json.loads(left.read_text())
         return Outcome(
             runs=tuple(Run(**run) for run in outcome["runs"]),
-            requests=tuple(outcome["requests"]),
             told=tuple(outcome["told"]),
         )
 

@@ -191,7 +191,7 @@ def test_a_host_shows_our_answer_to_its_model_and_sends_its_hooks_what_is_on_fil
     )
 
     assert [run.returncode for run in outcome.runs] == [0, 0], outcome.runs
-    assert "4|RETRY_LIMIT = 7" in outcome.said("Raise the limit.")
+    assert "4|RETRY_LIMIT = 7" in outcome.runs[-1].said()
     lines = heard.read_text().replace(str(stage.home), "/home/user").splitlines()
     on_file = _FILES / f"{recording.name}.jsonl"
     if os.environ.get("LIVE_MEMORY_WRITE_GOLDEN"):
