@@ -45,6 +45,7 @@ _COMMANDS = {
     "stop": "lifecycle",
     "service": "service",
     "serve": "serve",
+    "completion": "completion",
     "headers": "lifecycle",
 }
 _SHORT = {
@@ -59,6 +60,7 @@ _SHORT = {
     "stop": "Stop the server.",
     "service": "Let the machine start the server and keep it running.",
     "serve": "Run the server in the foreground.",
+    "completion": "Let your shell complete commands and options.",
 }
 
 
