@@ -18,7 +18,7 @@ Fields = Mapping[str, object]
 # all, with the heading of the place, two blank ones and the last.
 _FOUND_LINES, _CODE_LINES, _MORE_PLACES = 3, 3, 3
 _NUMBERED = re.compile(r"(\d+)\|(.*)")
-_PLACE = re.compile(r"([^\s:]+):(\d+)(?:-\d+)?")
+_PLACE = re.compile(r"(?<![^\s`])([^\s:`]{1,4096}):(\d+)(?:-\d+)?")
 _GROUNDED = {
     "verified": ("green", "checked just now"),
     "partial": ("yellow", "checked just now, covers a part"),
