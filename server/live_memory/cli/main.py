@@ -50,6 +50,8 @@ _COMMANDS = {
     "connect": "connect",
     "disconnect": "connect",
     "serve": "serve",
+    "completion": "completion",
+    "headers": "lifecycle",
 }
 _SHORT = {
     "start": "Start the server in the background, unless it runs.",
@@ -68,6 +70,7 @@ _SHORT = {
     "connect": "Let a coding agent's host use it.",
     "disconnect": "Take out what connect wrote.",
     "serve": "Run the server in the foreground.",
+    "completion": "Let your shell complete commands and options.",
 }
 
 
