@@ -181,7 +181,7 @@ def _planned(settings: Settings, *, purge: bool) -> Going:
         going[path] = shutil.rmtree if stat.S_ISDIR(_mode(path)) else Path.unlink
     if purge:
         going |= dict.fromkeys(_memories(folder), shutil.rmtree)
-    for name in (_ENVIRONMENTS, _COMPANION, *([_WORKSPACES] if purge else ())):
+    for name in (_ENVIRONMENTS, _COMPANION, _WORKSPACES):
         going |= _once_empty(folder / name, going)
     return going | _once_empty(folder, going)
 
@@ -268,19 +268,20 @@ def _connected(folder: Path) -> list[str]:
 
 
 def _others(settings: Settings) -> Iterator[str]:
-    """How to remove what was installed by other means than ours."""
+    """What was installed by other means than ours, and how that is removed."""
     program = shutil.which("claude")
     with suppress(OSError, subprocess.SubprocessError, ValueError, LookupError, TypeError):
         for plugin in installed_plugins(program) if program else ():
-            yield f"claude plugin uninstall {plugin['id']}"
+            yield f"the plugin is still installed: claude plugin uninstall {plugin['id']}"
     if "/uv/tools/" in sys.prefix:
-        yield "uv tool uninstall live-memory"
+        yield "the command is still installed: uv tool uninstall live-memory"
     elif "/pipx/" in sys.prefix:
-        yield "pipx uninstall live-memory"
+        yield "the command is still installed: pipx uninstall live-memory"
     elif not Path(sys.prefix).is_relative_to(settings.data_dir.resolve()):
-        yield f"what you installed in '{sys.prefix}'"
+        yield f"the command is still installed, in '{sys.prefix}'"
     if _MACHINES_UNIT.exists():
-        yield "sudo live-memory service uninstall --system"
+        how = "sudo live-memory service uninstall --system"
+        yield f"a service of the machine is still installed: {how}"
 
 
 def _lines(told: Mapping[str, object], *, purge: bool) -> Iterator[str]:
@@ -308,7 +309,7 @@ def _lines(told: Mapping[str, object], *, purge: bool) -> Iterator[str]:
         yield from (f"{verb}: {path} ({why})" for path, why in found.items())
     if told["kept"] and not purge:
         yield "to remove what is remembered and your settings too: live-memory uninstall --purge"
-    yield from (f"still installed; to remove it: {how}" for how in _listed(told, "others"))
+    yield from _listed(told, "others")
 
 
 def _listed(told: Mapping[str, object], name: str) -> list[str]:

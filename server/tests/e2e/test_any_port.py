@@ -100,7 +100,8 @@ def test_where_the_port_is_held_the_server_takes_another_and_everyone_finds_it(
     assert there is not None
     assert there.port != shell.port
     assert first.json["url"] == status["url"] == f"http://127.0.0.1:{there.port}"
-    said = f"port {shell.port} is held by another program: the server has port {there.port}"
+    why = f"port {shell.port} cannot be had (address already in use)"
+    said = f"{why}: the server has port {there.port}"
     assert (first.err, second.err) == (f"live-memory: {said}\n",) * 2
     assert _port_in_force(config) == there.port
     assert hook["verdict"] == "ok", hook
