@@ -165,9 +165,11 @@ def get(server: ProvenServer, path: str, **query: str) -> dict[str, object]:
     return _only(_lines(server, "GET", target, body=None, timeout_s=_QUICK_S))
 
 
-def post(server: ProvenServer, path: str, body: Mapping[str, object]) -> dict[str, object]:
-    """Send one object and read the reply."""
-    return _only(_lines(server, "POST", path, body=body, timeout_s=_QUICK_S))
+def post(
+    server: ProvenServer, path: str, body: Mapping[str, object], *, project: str | None = None
+) -> dict[str, object]:
+    """Send one object, of a project where one is named, and read the reply."""
+    return _only(_lines(server, "POST", path, body=body, timeout_s=_QUICK_S, project=project))
 
 
 def stream(
@@ -189,6 +191,7 @@ def _lines(
     *,
     body: Mapping[str, object] | None,
     timeout_s: float,
+    project: str | None = None,
 ) -> Iterator[dict[str, object]]:
     data = None if body is None else json.dumps(body).encode()
     connection = http.client.HTTPConnection(server.host, server.port)
@@ -196,7 +199,12 @@ def _lines(
     connection.auto_open = 0
     try:
         connection.sock, key = _proved(server, within_s=timeout_s)
-        headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+        headers: dict[str, str | bytes] = {
+            "Authorization": f"Bearer {key}",
+            "Content-Type": "application/json",
+        }
+        if project is not None:
+            headers["X-Live-Memory-Project"] = os.fsencode(project)
         connection.request(method, target, body=data, headers=headers)
         response = connection.getresponse()
         for line in response if response.status == http.client.OK else [response.read()]:

@@ -1,8 +1,7 @@
 """What of its starter's environment a server is given that outlives it.
 
-A session's environment is not its user's alone: a project's settings may set any of it. So where a
-session starts the server of all projects, that gets what says where programs, folders and proxies
-are, and nothing that says which model answers or who pays for it: `config.toml` does.
+Where a session starts the server of all projects, `config.toml` says which model answers and who
+pays for it, and nothing else does.
 """
 
 import ctypes
@@ -19,6 +18,7 @@ from types import TracebackType
 
 import click
 
+from live_memory.client.passing_on import KEPT, absolute_path, kept
 from live_memory.core.errors import InvalidRequest
 
 __all__ = [
@@ -27,13 +27,11 @@ __all__ = [
     "FileLock",
     "StartMode",
     "absolute_path",
-    "forget_trouble",
     "holder",
     "is_alive",
     "is_of_a_session",
     "lasting",
     "limit_malloc_arenas",
-    "note_trouble",
     "plugin_watch",
     "settings_in",
     "trouble_of",
@@ -42,19 +40,7 @@ __all__ = [
 # What a host sets for what it starts; a person's own shell has none of them.
 _MARKS = (
     *("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PROJECT_DIR"),
-    *("CLAUDE_PLUGIN_ROOT", "CLAUDE_CODE_MCP_SERVER_URL"),
-)
-_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
-_KEPT = frozenset(
-    {
-        *("PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "SYSTEMROOT"),
-        *("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"),
-        "XDG_RUNTIME_DIR",
-        "CLAUDE_CONFIG_DIR",  # where the user's own Claude Code has its login
-        "LIVE_MEMORY_PLUGIN_ROOT",  # the plugin without which a server ends
-        *_PROXIES,
-        *map(str.lower, _PROXIES),
-    }
+    *("CLAUDE_PLUGIN_ROOT", "LIVE_MEMORY_PLUGIN_ROOT"),
 )
 _DATA_DIR = "LIVE_MEMORY_DATA_DIR"
 
@@ -82,17 +68,10 @@ def settings_in(environ: Mapping[str, str]) -> Mapping[str, str]:
 def lasting(environ: Mapping[str, str]) -> dict[str, str]:
     """The environment of a server that stays: of a person's shell all but what is of a session."""
     if is_of_a_session(environ):
-        found = {k: v for k, v in environ.items() if k in _KEPT or k.startswith("LC_")}
-    else:
-        gone = ("CLAUDE", "PYTHON")
-        found = {k: v for k, v in environ.items() if k in _KEPT or not k.startswith(gone)}
+        return kept(environ)
+    gone = ("CLAUDE", "PYTHON")
+    found = {k: v for k, v in environ.items() if k in KEPT or not k.startswith(gone)}
     return found | {"PATH": absolute_path(environ)}
-
-
-def absolute_path(environ: Mapping[str, str]) -> str:
-    """`PATH` without what the working folder decides: a repository may be that folder."""
-    folders = [folder for folder in environ.get("PATH", "").split(":") if folder.startswith("/")]
-    return ":".join(dict.fromkeys(folders)) or "/usr/bin:/bin"
 
 
 # glibc's name for the setting, and as many heaps as two cores use at once. By its own rule each
@@ -161,12 +140,6 @@ def _is_listed(file: Path) -> bool:
         return True
 
 
-_NAME = "not-started"
-_LONGEST_MESSAGE = 2_000
-_WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-_READABLE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-
-
 class ExitCode(IntEnum):
     """What the shell sees; 2 is also what click itself uses for a misspelt option."""
 
@@ -192,40 +165,14 @@ class Failure(click.ClickException):
         return self.message
 
 
-def note_trouble(data_dir: Path, text: str) -> None:
-    """Write down the first line of what went wrong, where that can be.
-
-    A session that gets no memory goes on without a word, so who asks later must find the reason.
-    """
-    with suppress(OSError):
-        descriptor = os.open(data_dir / _NAME, _WRITE, 0o600)
-        try:
-            os.write(descriptor, text.partition("\n")[0].encode()[:_LONGEST_MESSAGE])
-        finally:
-            os.close(descriptor)
-
-
-def forget_trouble(data_dir: Path) -> None:
-    """Nothing is wrong any more."""
-    with suppress(OSError):
-        (data_dir / _NAME).unlink(missing_ok=True)
-
-
 def trouble_of(data_dir: Path) -> str | None:
-    """What is in the way of a server, or was when one was to be started last."""
+    """What is in the way of a server."""
     if data_dir.is_dir() and not os.access(data_dir, os.W_OK | os.X_OK):
         return (
             f"data folder '{data_dir}' cannot be written to: make it writable, or set another "
             "with `data_dir`"
         )
-    try:
-        descriptor = os.open(data_dir / _NAME, _READABLE)
-    except OSError:
-        return None
-    try:
-        return os.read(descriptor, _LONGEST_MESSAGE).decode("utf-8", "replace").strip() or None
-    finally:
-        os.close(descriptor)
+    return None
 
 
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC

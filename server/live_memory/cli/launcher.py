@@ -21,7 +21,6 @@ from live_memory.cli.environment import (
     Failure,
     FileLock,
     StartMode,
-    forget_trouble,
     holder,
     is_alive,
     lasting,
@@ -190,13 +189,11 @@ LOG_NAME = "server.log"
 START_LOCK = "start.lock"
 # How a line for a person begins, among those of the log.
 _SAID = "live-memory: "
-# What the host waits for its header helper is 10 s; reaching it would cost the session its memory.
-_WITHIN_S = 8.0
 _LOOK_EVERY_S = 0.05
 _LONGEST_LOG = 1024 * 1024
 
 
-def ensure_running(configuration: Configuration, *, within_s: float = _WITHIN_S) -> ProvenServer:
+def ensure_running(configuration: Configuration, *, within_s: float) -> ProvenServer:
     """The running server of this data folder, started now if there is none.
 
     Raises:
@@ -208,7 +205,6 @@ def ensure_running(configuration: Configuration, *, within_s: float = _WITHIN_S)
     server = _running(settings)
     if server is None or is_outdated(server, settings):
         server = _alone(configuration, until=until)
-    forget_trouble(settings.data_dir)
     return server
 
 

@@ -1,23 +1,20 @@
-"""`start`, `status`, `stop`, and `headers`, which the plugin's header helper prints."""
+"""`start`, `status` and `stop`; `mcp`, which is run without this where it is told nothing."""
 
 import json
-import os
 import socket
-from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import click
 
 from live_memory.cli.connection import ProvenServer, find, health
-from live_memory.cli.environment import ExitCode, Failure, note_trouble
+from live_memory.cli.environment import ExitCode, Failure
 from live_memory.cli.launcher import ensure_running, stop_unheard
 from live_memory.cli.launcher import stop as end
-from live_memory.cli.main import configured, json_option, load_configuration
-from live_memory.core.errors import InvalidRequest
+from live_memory.cli.main import configured, json_option
+from live_memory.client import bridge
 from live_memory.settings import Configuration, Settings
 
-# A cold start on a loaded machine; the plugin itself waits for less.
+# A cold start on a loaded machine; the bridge itself waits for less.
 _START_S = 30.0
 # The server saves for at most 5 s and closes workspaces for at most 2 s.
 _STOP_S = 15.0
@@ -66,6 +63,15 @@ def stop(configuration: Configuration, *, as_json: bool) -> None:
         click.echo(json.dumps({"stopped": False} if pid is None else {"stopped": True, "pid": pid}))
     else:
         click.echo("no server runs" if pid is None else "stopped")
+
+
+@click.command()
+def mcp() -> None:
+    """Speak MCP over standard input and output, for a client that starts its servers itself.
+
+    The server is started when it is needed.
+    """
+    bridge.main()
 
 
 def end_running(settings: Settings) -> int | None:
@@ -139,53 +145,3 @@ def _form(server: ProvenServer, settings: Settings) -> dict[str, object]:
         "reasons": list(now.reasons),
         "data_dir": str(settings.data_dir),
     }
-
-
-_URL_NAME = "CLAUDE_CODE_MCP_SERVER_URL"
-
-
-@click.command(hidden=True)
-def headers() -> None:
-    """Print the request headers as JSON: what they show opens this server until it ends."""
-    click.echo(json.dumps(_headers(os.environ)))
-
-
-def _headers(environ: Mapping[str, str]) -> dict[str, str]:
-    host, port = _target(environ)
-    configuration = load_configuration({"host": host, "port": port})
-    try:
-        key = _key(configuration, host, port)
-    except (Failure, InvalidRequest) as problem:
-        note_trouble(configuration.settings.data_dir, str(problem))
-        raise
-    return {"Authorization": f"Bearer {key}"}
-
-
-def _key(configuration: Configuration, host: str, port: int) -> str:
-    """The key of the server, once it is sure who listens there."""
-    server = ensure_running(configuration)
-    # A server of ours elsewhere proves nothing about who listens where the host will connect.
-    if (server.host, server.port) != (host, port):
-        raise Failure(
-            f"the server runs at {server.url}, the plugin is set to {host}:{port}: "
-            "set the same port in both",
-            code=ExitCode.LOCKED,
-            kind="locked",
-        )
-    return server.key
-
-
-def _target(environ: Mapping[str, str]) -> tuple[str, int]:
-    """Where the host is about to connect."""
-    try:
-        url = urlsplit(environ.get(_URL_NAME, ""))
-        host, port = url.hostname, url.port
-    except ValueError:
-        host, port = None, None
-    if host is None or port is None:
-        raise Failure(
-            f"{_URL_NAME} names no address: this command is for the plugin's header helper",
-            code=ExitCode.REFUSED,
-            kind="invalid",
-        )
-    return host, port

@@ -127,7 +127,8 @@ def serve(read: Callable[[], Configuration], *, mode: StartMode = StartMode.FORE
         if listener is None:
             return 0
         with closing(listener):
-            here = RunningServer(host, _port(listener), os.getpid(), __version__, mode)
+            port, later = _port(listener), configuration.settings.async_tools
+            here = RunningServer(host, port, os.getpid(), __version__, mode, async_tools=later)
             lock.note(here.port)
             return _serve_on(listener, here, configuration, token=token, reread=read)
 

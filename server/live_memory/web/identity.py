@@ -95,7 +95,8 @@ class Proved:
 class RunningServer:
     """Where the server of a data folder says that it is; believed only with a proof.
 
-    `mode` says who looks after it: nobody but us (`background`), or whoever started it.
+    `mode` says who looks after it: nobody but us (`background`), or whoever started it;
+    `async_tools` whether it offers those.
     """
 
     host: str
@@ -103,6 +104,7 @@ class RunningServer:
     pid: int
     version: str
     mode: str = "unknown"
+    async_tools: bool = False
 
 
 def is_proof(token: str, *, nonce: str, port: int, reply: Mapping[str, object]) -> bool:

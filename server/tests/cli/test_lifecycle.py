@@ -142,7 +142,7 @@ def test_a_folder_named_like_the_package_is_not_run(shell: Shell, tmp_path: Path
     assert not (tmp_path / "mark").exists()
 
 
-@pytest.mark.parametrize("command", ["status", "stats", "start", "headers"])
+@pytest.mark.parametrize("command", ["status", "stats", "start"])
 def test_what_a_session_waits_for_imports_no_server(running: Shell, command: str) -> None:
     """Importing the MCP library alone takes half a second."""
     script = (
