@@ -17,8 +17,10 @@ from pathlib import Path
 
 import click
 
+from live_memory.cli.connect import disconnecting
 from live_memory.cli.doctor import installed_plugins
 from live_memory.cli.environment import ExitCode, Failure, FileLock, holder
+from live_memory.cli.host_files import NAME
 from live_memory.cli.launcher import LOG_NAME, START_LOCK, stop_unheard
 from live_memory.cli.lifecycle import end_running
 from live_memory.cli.main import configured, json_option
@@ -57,7 +59,7 @@ Going = dict[Path, Callable[[Path], object]]
 
 @click.command()
 @click.option("--purge", is_flag=True, help="Remove what is remembered and your settings, too.")
-@click.option("--yes", is_flag=True, help="Do not ask before that.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Say what would be removed, and change nothing.")
 @json_option
 @configured
@@ -69,11 +71,18 @@ def uninstall(
     is_ours = _is_ours(settings.data_dir)
     if purge and not (yes or dry_run):
         _ask(settings, can_ask=not as_json and sys.stdin.isatty())
-    # Asked first: the command that would tell may be among what goes.
+    connected = _connected(settings.data_dir)
+    if connected and _is_own(settings) and not (yes or dry_run):
+        raise Failure(
+            "a host still starts Live Memory by the command that would go",
+            code=ExitCode.REFUSED,
+            kind="invalid",
+            fix=f"run `{connected[0]}` first, or add --yes",
+        )
     told: dict[str, object] = {
         "dry_run": dry_run,
         "data_dir": str(settings.data_dir),
-        "connected": _connected(settings.data_dir),
+        "connected": connected,
         "others": list(_others(settings)),
         **_ended(settings, dry_run=dry_run),
     }
@@ -172,7 +181,7 @@ def _planned(settings: Settings, *, purge: bool) -> Going:
     names = {*_MADE_AGAIN, *_numbered(LOG_NAME), *(_REMEMBERED if purge else ())}
     if settings.log_file is not None and not settings.log_file.is_absolute():
         names |= {*_numbered(str(settings.log_file))}
-    if not _connected(folder):
+    if not disconnecting(folder):
         names.add(_CONNECTIONS)
     names |= {path.name for path in folder.iterdir() if _HALF_WRITTEN.fullmatch(path.name)}
     files = (folder / name for name in sorted(names))
@@ -258,13 +267,19 @@ def _codebases(folder: Path) -> str:
     return f"{count} codebase" if count == 1 else f"{count} codebases"
 
 
+def _is_own(settings: Settings) -> bool:
+    """Whether this command runs in an environment that the plugin made."""
+    return Path(sys.prefix).is_relative_to(settings.data_dir.resolve())
+
+
 def _connected(folder: Path) -> list[str]:
-    """The hosts that `connect` wrote to and that still start us."""
-    try:
-        said = json.loads((folder / _CONNECTIONS).read_bytes())
-        return sorted({str(made["host"]) for made in said.values()})
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        return []
+    """The commands that end it that hosts start us, which would bring all of it back."""
+    found = disconnecting(folder)
+    claude = Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home(), ".claude.json")
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        json.loads(claude.read_bytes())["mcpServers"][NAME]
+        found.append(f"{NAME} disconnect claude")
+    return found
 
 
 def _others(settings: Settings) -> Iterator[str]:
@@ -277,7 +292,7 @@ def _others(settings: Settings) -> Iterator[str]:
         yield "the command is still installed: uv tool uninstall live-memory"
     elif "/pipx/" in sys.prefix:
         yield "the command is still installed: pipx uninstall live-memory"
-    elif not Path(sys.prefix).is_relative_to(settings.data_dir.resolve()):
+    elif not _is_own(settings):
         yield f"the command is still installed, in '{sys.prefix}'"
     if _MACHINES_UNIT.exists():
         how = "sudo live-memory service uninstall --system"
@@ -287,8 +302,8 @@ def _others(settings: Settings) -> Iterator[str]:
 def _lines(told: Mapping[str, object], *, purge: bool) -> Iterator[str]:
     """What was done, for a person."""
     tense = "would be " if told["dry_run"] else ""
-    for host in _listed(told, "connected"):
-        yield f"'{host}' still starts Live Memory: `live-memory disconnect {host}` ends that"
+    for how in _listed(told, "connected"):
+        yield f"a host still starts Live Memory; to end that: {how}"
     if told["stopped"] is not None:
         yield f"{tense}stopped: the server (process {told['stopped']})"
     folder = Path(str(told["data_dir"]))

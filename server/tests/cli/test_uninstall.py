@@ -200,13 +200,18 @@ def test_a_service_goes_where_it_is_about_this_data_folder(shell: Shell, is_its_
 def test_hosts_that_still_start_it_are_named_and_what_disconnects_them_stays(shell: Shell) -> None:
     ensure_token(shell.data_dir)
     file = shell.data_dir / "connections.json"
-    file.write_text(json.dumps({"/home/x/.codex/config.toml": {"host": "codex"}}))
+    made = {"a": {"host": "codex"}, "b": {"host": "cursor", "project": "/src/my project"}}
+    file.write_text(json.dumps(made))
+    (shell.folder / "home/.claude.json").write_text('{"mcpServers": {"live-memory": {}}}')
     done = _uninstall(shell, "--purge", "--yes")
     file_there = file.exists()
     file.write_text("{}")
     again = _uninstall(shell, "--purge", "--yes")
 
-    assert done.out.startswith("'codex' still starts Live Memory: `live-memory disconnect codex`")
+    assert done.out.splitlines()[:3] == [
+        f"a host still starts Live Memory; to end that: live-memory disconnect {how}"
+        for how in ("codex", "cursor --project --cwd '/src/my project'", "claude")
+    ]
     assert (file_there, again.code, shell.data_dir.exists()) == (True, 0, False)
 
 
@@ -219,8 +224,23 @@ def test_the_command_that_runs_may_be_among_what_goes(shell: Shell) -> None:
     here = [path for path in sys.path if "site-packages" in path]
     (packages / "all.pth").write_text("\n".join([*here, str(Path(__file__).parents[2])]))
     (made.parent / "status").write_text("Live Memory 0.1.0 is installed for the plugin\n")
-    done = subprocess.run(
-        [made / "bin/python", "-I", "-m", "live_memory", "uninstall"],
+    connections = shell.data_dir / "connections.json"
+    connections.write_text('{"a": {"host": "codex"}}')
+    refused = _run(shell, made / "bin/python")
+    was_there = made.exists()
+    connections.unlink()
+    done = _run(shell, made / "bin/python")
+
+    assert (refused.returncode, was_there) == (2, True)
+    assert refused.stderr.endswith("run `live-memory disconnect codex` first, or add --yes\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"removed: {shell.data_dir}\n"
+    assert not shell.data_dir.exists()
+
+
+def _run(shell: Shell, python: Path) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [python, "-I", "-m", "live_memory", "uninstall"],
         env={**shell.environ, **_NO_HOST},
         cwd=shell.folder,
         capture_output=True,
@@ -228,10 +248,6 @@ def test_the_command_that_runs_may_be_among_what_goes(shell: Shell) -> None:
         timeout=60,
         check=False,
     )
-
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"removed: {shell.data_dir}\n"
-    assert not shell.data_dir.exists()
 
 
 @AS_ROOT
