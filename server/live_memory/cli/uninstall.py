@@ -40,7 +40,7 @@ _MADE_AGAIN = (
 # What would be lost: what was heard of and is not learned yet, spent today, imported.
 _REMEMBERED = (
     *("spool.jsonl", "spool.old.jsonl", "spool.taken.jsonl", "imported.json"),
-    *("spend.jsonl", "spend.jsonl.new", "spend.jsonl.unreadable"),
+    *("spend.jsonl", "spend.jsonl.new"),
 )
 _ENVIRONMENTS, _WORKSPACES, _COMPANION = "environment", "workspaces", "companion"
 _CONNECTIONS = "connections.json"
@@ -51,6 +51,7 @@ KNOWN = frozenset(
 _OF_ENVIRONMENTS = ("lock", "log", "status", "status.new")
 _WORKSPACE = re.compile(r"[0-9a-f]{32}(?:\..+)?")
 _HALF_WRITTEN = re.compile(r"token\.\d+")
+_SET_ASIDE = re.compile(r"spend\.jsonl\.unreadable(?:\.\d+)?")
 _MACHINES_UNIT = Path("/etc/systemd/system/live-memory.service")
 
 _OTHERS_S = 5.0
@@ -91,10 +92,11 @@ def uninstall(
         if is_ours and not dry_run:
             _keep_others_out(settings, locks)
         going = _planned(settings, purge=purge) if is_ours else {}
-        if purge and stat.S_ISREG(_mode(config_file())):
-            going |= {config_file(): Path.unlink}
-            going |= _once_empty(config_file().parent, going)
-        kept = dict(_stays(settings, going))
+        if purge:
+            going |= _settings_file()
+        kept = dict(_stays(settings, going)) if is_ours else {}
+        if config_file().exists() and config_file() not in going:
+            kept[config_file()] = "your settings"
         for path, remove_it in () if dry_run else going.items():
             try:
                 remove_it(path)
@@ -179,11 +181,13 @@ def _planned(settings: Settings, *, purge: bool) -> Going:
     """What goes, and how; what is in a folder goes before the folder."""
     folder = settings.data_dir
     names = {*_MADE_AGAIN, *_numbered(LOG_NAME), *(_REMEMBERED if purge else ())}
-    if settings.log_file is not None and not settings.log_file.is_absolute():
-        names |= {*_numbered(str(settings.log_file))}
+    if settings.log_file is not None and settings.log_file.name == str(settings.log_file):
+        names |= {*_numbered(settings.log_file.name)}
     if not disconnecting(folder):
         names.add(_CONNECTIONS)
-    names |= {path.name for path in folder.iterdir() if _HALF_WRITTEN.fullmatch(path.name)}
+    for path in folder.iterdir():
+        if _HALF_WRITTEN.fullmatch(path.name) or (purge and _SET_ASIDE.fullmatch(path.name)):
+            names.add(path.name)
     files = (folder / name for name in sorted(names))
     going: Going = {path: Path.unlink for path in files if stat.S_ISREG(_mode(path))}
     for path in _environments(folder):
@@ -201,27 +205,36 @@ def _once_empty(folder: Path, going: Going) -> Going:
     return {folder: Path.rmdir} if is_empty else {}
 
 
+def _settings_file() -> Going:
+    """The user's settings, and their folder where nothing else is in it; not by way of a link."""
+    file = config_file()
+    if not (stat.S_ISDIR(_mode(file.parent)) and stat.S_ISREG(_mode(file))):
+        return {}
+    going: Going = {file: Path.unlink}
+    return going | _once_empty(file.parent, going)
+
+
 def _stays(settings: Settings, going: Going) -> Iterator[tuple[Path, str]]:
-    """What is left, and why."""
+    """What is left of the data folder, and why."""
     folder = settings.data_dir
-    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-        if path in going:
-            continue
-        if path.is_symlink():
-            yield path, "a link, and nothing that we made"
-        elif path.name == _WORKSPACES:
+    left = [path for path in sorted(folder.iterdir()) if path not in going]
+    for path in left:
+        if path.name == _WORKSPACES and any(_memories(folder)):
             yield path, f"what is remembered of {_codebases(folder)}"
         elif path.name == _CONNECTIONS:
             yield path, "`live-memory disconnect` needs it"
-        elif path.name in _REMEMBERED:
+        elif path.name in _REMEMBERED and not path.is_symlink():
             yield path, "what is remembered"
-        else:
-            yield path, "it is not ours, or holds what is not"
+        elif path.name in KNOWN:
+            yield path, "a link, or other files are in it"
+    others = sum(path.name not in KNOWN for path in left)
+    if others:
+        yield folder, f"{others} in it that are not ours"
+    elif folder.is_symlink():
+        yield folder, "a link"
     log = settings.log_file
-    if log is not None and log.is_absolute() and log.exists():
-        yield log, "the log, where you set it"
-    if config_file().exists() and config_file() not in going:
-        yield config_file(), "your settings"
+    if log is not None and log.name != str(log) and (folder / log).exists():
+        yield folder / log, "the log, where you set it"
 
 
 def _numbered(log: str) -> tuple[str, ...]:

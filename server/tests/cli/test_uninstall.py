@@ -28,6 +28,11 @@ def _tree(folder: Path) -> set[Path]:
     return {path for path in folder.rglob("*") if path != folder / "home"}
 
 
+def _still(folder: Path) -> set[Path]:
+    """All but what a server that runs writes by itself, which is in a workspace's folder."""
+    return {path for path in _tree(folder) if path.parent.parent.name != "workspaces"}
+
+
 def _used(shell: Shell, project: Path) -> int:
     """A server that was asked, settings, and an environment of the plugin; the process."""
     (shell.folder / "config/live-memory").mkdir(mode=0o700)
@@ -91,9 +96,9 @@ def test_a_dry_run_says_what_the_real_one_does_and_changes_nothing(
     shell: Shell, project: Path
 ) -> None:
     pid = _used(shell, project)
-    before = _tree(shell.folder)
+    before = _still(shell.folder)
     dry, said = _uninstall(shell, "--dry-run", "--json"), _uninstall(shell, "--dry-run")
-    after, was_alive = _tree(shell.folder), is_alive(pid)
+    after, was_alive = _still(shell.folder), is_alive(pid)
     real = _uninstall(shell, "--json")
 
     assert (after, was_alive) == (before, True)
@@ -145,7 +150,8 @@ def test_a_home_that_is_the_data_folder_keeps_what_is_its_users(
     assert done.code == 0, done
     assert _tree(home) == before
     assert {name: (home / name).read_text() for name in theirs} == theirs
-    assert f"kept: {home / 'told'} (a link, and nothing that we made)" in done.out
+    assert f"kept: {home / 'told'} (a link, or other files are in it)" in done.out
+    assert f"kept: {home} (2 in it that are not ours)" in done.out
 
 
 def test_a_folder_that_never_was_ours_is_left_alone(shell: Shell, tmp_path: Path) -> None:
@@ -162,10 +168,10 @@ def test_a_folder_that_never_was_ours_is_left_alone(shell: Shell, tmp_path: Path
 
 def test_nothing_is_forgotten_where_nobody_can_be_asked(shell: Shell, project: Path) -> None:
     _used(shell, project)
-    before = _tree(shell.folder)
+    before = _still(shell.folder)
     for words in (("--purge",), ("--purge", "--json")):
         assert _uninstall(shell, *words).code == 2
-    assert _tree(shell.folder) == before
+    assert _still(shell.folder) == before
 
 
 def test_while_something_is_being_started_nothing_goes(shell: Shell) -> None:
@@ -273,3 +279,20 @@ def _names(done: Done, name: str) -> list[str]:
     found = done.json[name]
     assert isinstance(found, list)
     return found
+
+
+def test_a_log_elsewhere_and_settings_by_a_link_are_left(shell: Shell, tmp_path: Path) -> None:
+    """Both are where somebody put them."""
+    elsewhere = tmp_path / "dotfiles"
+    elsewhere.mkdir()
+    (elsewhere / "config.toml").write_text("log_file = '../beside.log'\n")
+    (shell.folder / "config/live-memory").symlink_to(elsewhere)
+    assert shell.run("start").code == 0
+    assert (shell.folder / "beside.log").exists()
+    done = _uninstall(shell, "--purge", "--yes")
+
+    assert done.code == 0, done
+    assert (elsewhere / "config.toml").exists()
+    assert (shell.folder / "beside.log").exists()
+    assert "beside.log (the log, where you set it)" in done.out
+    assert "config.toml (your settings)" in done.out
