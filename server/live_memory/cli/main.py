@@ -41,11 +41,11 @@ _COMMANDS = {
     "empty": "facts",
     "facts": "facts",
     "config": "config",
+    "connect": "connect",
+    "disconnect": "connect",
     "doctor": "doctor",
     "stop": "lifecycle",
     "service": "service",
-    "connect": "connect",
-    "disconnect": "connect",
     "serve": "serve",
     "headers": "lifecycle",
 }
@@ -57,11 +57,11 @@ _SHORT = {
     "empty": "Forget a workspace.",
     "facts": "List what was distilled, say why, pin or forget.",
     "config": "Show the settings in force.",
+    "connect": "Let another coding tool ask, and be learned from.",
+    "disconnect": "Take out what connect wrote.",
     "doctor": "Check the installation and name the fix for what is wrong.",
     "stop": "Stop the server.",
     "service": "Let the machine start the server and keep it running.",
-    "connect": "Let a coding agent's host use it.",
-    "disconnect": "Take out what connect wrote.",
     "serve": "Run the server in the foreground.",
 }
 
