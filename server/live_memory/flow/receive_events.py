@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
+from dataclasses import replace
 from typing import Protocol
 
 import anyio
@@ -43,6 +44,8 @@ _RECENT_S, _MOST_RECENT = 1.0, 64
 # Two registrations of ours in one host tell the same call of a tool within this time; a host whose
 # names of calls are not unique may tell the same of another one later.
 _DOUBLE_S, _MOST_CALLS = 10.0, 512
+# Who waits for what was taken is told after this how much still waits.
+_TO_LEARN_S = 20.0
 # Characters of a name of an agent, and agents whose task is known.
 _LONGEST_NAME, _MOST_TASKS = 100, 256
 
@@ -133,6 +136,19 @@ class Reception:
             await self._caught_up.wait()
         await self._take(payloads, project=project)
 
+    async def unlearned(self, project: str) -> int:
+        """Wait a while until all that was taken for a folder is learned; how much still waits.
+
+        Raises:
+            InvalidRequest: it is no workspace.
+            Unavailable: it cannot be opened.
+        """
+        with ExitStack() as held:
+            ingestor = (await self._workspace(project, held)).ingestor
+            with anyio.move_on_after(_TO_LEARN_S):
+                await ingestor.caught_up()
+            return len(ingestor.unlearned)
+
     async def _take(self, payloads: Sequence[Payload], *, project: str | None) -> None:
         reports = [self._dialect.parse(payload) for payload in payloads]
         new = [report for report in reports if self._is_new(report)]
@@ -209,7 +225,7 @@ class Reception:
                 del self._tasks[next(iter(self._tasks))]
         elif isinstance(event, AgentConcluded):
             task = self._tasks.get((event.session, event.agent), "")
-            yield Conclusion(event.text, event.author, event.session, task)
+            yield Conclusion(event.text, event.author, event.session, task, said_at=event.at)
 
     async def _taken_out(
         self, subjects: list[Interest], home: _Learner, held: ExitStack
@@ -287,11 +303,11 @@ async def _cleaned(said: Conclusion, cwd: str, home: _Learner) -> Conclusion:
                 text = re.sub(
                     rf"(?<![\w./~-]){re.escape(folder)}/", below.replace("\\", r"\\"), text
                 )
-        return Conclusion(
-            _plain(text, LONGEST_CONCLUSION, redactor),
-            said.author,
-            said.session[:_LONGEST_NAME],
-            _plain(said.task, LONGEST_TASK, redactor),
+        return replace(
+            said,
+            text=_plain(text, LONGEST_CONCLUSION, redactor),
+            session=said.session[:_LONGEST_NAME],
+            task=_plain(said.task, LONGEST_TASK, redactor),
         )
 
     return await anyio.to_thread.run_sync(clean)

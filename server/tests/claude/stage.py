@@ -26,7 +26,7 @@ Told = dict[str, Any]
 
 _REPOSITORY = Path(__file__).parents[3]
 _PLUGIN = (".claude-plugin", ".mcp.json", "bin", "commands", "hooks", "skills")
-_BESIDE = "server/live_memory/client"
+_BESIDE = ("server/live_memory/client", "server/live_memory/__init__.py")
 PROJECT = {
     "settings.py": '"""Settings."""\n\n# How often a request is sent again.\nRETRY_LIMIT = 7\n',
     "client.py": "from settings import RETRY_LIMIT\n\n\ndef send() -> int: return RETRY_LIMIT\n",
@@ -174,23 +174,23 @@ class Stage:
 
 
 def set_stage(folder: Path) -> Stage:
-    """Make an empty home, a project, and a copy of the plugin whose default port is free."""
+    """Make an empty home, a project, a copy of the plugin, and a port for its server."""
     stage = Stage(folder, folder / "plugin", _free_port())
     for name in ("home/.claude", "tmp", "project"):
         (folder / name).mkdir(parents=True)
     for name, text in PROJECT.items():
         (stage.project / name).write_text(text)
-    for name in (*_PLUGIN, _BESIDE):
+    for name in (*_PLUGIN, *_BESIDE):
         source, target = _REPOSITORY / name, stage.plugin / name
         if source.is_dir():
             shutil.copytree(source, target)
         elif source.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, target)
-    manifest = stage.plugin / ".claude-plugin/plugin.json"
-    described = json.loads(manifest.read_text())
-    described["userConfig"]["port"]["default"] = stage.port
-    manifest.write_text(json.dumps(described))
+    config = folder / "home/.config/live-memory/config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text(f"port = {stage.port}\n")
+    config.chmod(0o600)
     return stage
 
 

@@ -30,6 +30,8 @@ CODEX = Host(
         "--dangerously-bypass-hook-trust",
         # Its own sandbox needs namespaces that a container may not give.
         "--dangerously-bypass-approvals-and-sandbox",
+        # Else its first turn does not wait for a server that is still starting.
+        *("-c", "mcp_servers.live-memory.required=true"),
         *("-c", 'model_providers.played.base_url="{model}/v1"'),
     ),
     environ={"PLAYED_KEY": "dummy-key"},

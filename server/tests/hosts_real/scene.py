@@ -2,51 +2,51 @@
 
     python -m tests.hosts_real.scene PLAN.json OUTCOME.json
 
-It plays the host's model, runs the commands one after the other, and stops the server.
+It plays the host's model, runs the commands one after the other, and stops our server.
 """
 
 import json
-import os
 import re
-import signal
 import subprocess
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from tests.claude.scene import stop_server, told
 from tests.support.scripted_endpoint import Play, Received, Text, Tools, serving
 
 __all__ = ["play"]
 
 Json = dict[str, Any]
 
-_EACH_S = 60
+_EACH_S = 90
 _AGENT = re.compile(r'\\"agent_id\\":\\"([^"\\]+)')
 
 
 def play(plan: Json) -> Json:
     """Run the plan's commands; returns what they printed and what the model was sent."""
-    script = _Script(plan)
+    script, data_dir = _Script(plan), Path(plan["data_dir"])
     with serving() as endpoint:
         channel = endpoint.open(rules=[script.answer])
         environ = {k: v.replace("{model}", channel.base_url) for k, v in plan["environ"].items()}
         try:
             runs = [
                 _run([word.replace("{model}", channel.base_url) for word in command], environ, plan)
+                | {"sent": script.since()}
                 for command in plan["commands"]
             ]
+            heard_of = [told(route, data_dir, project=plan["cwd"]) for route in plan["then"]]
         finally:
-            _stop_server(Path(plan["data_dir"]))
-    return {"runs": runs, "requests": script.requests}
+            stop_server(data_dir)
+    return {"runs": runs, "told": heard_of}
 
 
 class _Script:
     """Turns of the model: its own in order, and a helper's by the task it was given."""
 
     def __init__(self, plan: Json) -> None:
-        self.requests: list[Json] = []
+        self._sent: list[Json] = []
         self._turns: list[object] = plan["turns"]
         self._helpers: dict[str, list[object]] = plan["helpers"]
 
@@ -58,8 +58,13 @@ class _Script:
         for task, turns in self._helpers.items():
             if re.search(rf'"(text|content)": "[^"]*{re.escape(task)}', said):
                 return _turn(turns, said)
-        self.requests.append(body)
+        self._sent.append(body)
         return _turn(self._turns, said)
+
+    def since(self) -> list[Json]:
+        """What the model was sent since this was asked last."""
+        sent, self._sent = self._sent, []
+        return sent
 
 
 def _turn(turns: list[object], said: str) -> Play:
@@ -84,11 +89,6 @@ def _run(command: list[str], environ: Mapping[str, str], plan: Json) -> Json:
         check=False,
     )
     return {"returncode": done.returncode, "stdout": done.stdout, "stderr": done.stderr}
-
-
-def _stop_server(data_dir: Path) -> None:
-    with suppress(FileNotFoundError, ProcessLookupError):
-        os.kill(json.loads((data_dir / "server.json").read_text())["pid"], signal.SIGTERM)
 
 
 if __name__ == "__main__":

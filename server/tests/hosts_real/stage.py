@@ -9,34 +9,40 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.claude.stage import PROJECT, Run, cut_off
+from tests.claude.stage import PROJECT, cut_off
 from tests.hosts_real.hosts import Host
 from tests.support.server import a_free_port
 
-__all__ = ["Outcome", "Stage", "Turn", "called", "set_stage"]
+__all__ = ["Outcome", "Run", "Stage", "Turn", "called", "set_stage"]
 
 Json = dict[str, Any]
 # What the scripted model says: a text, or a tool with its arguments.
 Turn = str | tuple[str, str]
 
 _REPOSITORY = Path(__file__).parents[3]
-_SCENE_S = 100
+_SCENE_S = 115
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one command did, and what the model was sent meanwhile."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+    sent: tuple[Json, ...]
+
+    def said(self) -> str:
+        """All text that the model was sent in the end."""
+        return "\n".join(_texts(self.sent[-1]))
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a scene left behind: what the commands printed, what the model was sent."""
+    """What a scene left behind: what its commands did, and what our server says of it."""
 
     runs: tuple[Run, ...]
-    requests: tuple[Json, ...]
-
-    def tools_offered(self) -> set[str]:
-        """The names in the tools of the first request."""
-        return set(_named("name", self.requests[0]["tools"]))
-
-    def said(self) -> str:
-        """All text that the model was sent in the end."""
-        return "\n".join(_texts(self.requests[-1]))
+    told: tuple[Json, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +74,12 @@ class Stage:
         *commands: Sequence[str],
         turns: Sequence[Turn] = (),
         helpers: Mapping[str, Sequence[Turn]] | None = None,
+        then: Sequence[str] = (),
     ) -> Outcome:
-        """Run commands one after the other, while the model says these turns.
+        """Run commands one after the other, `then` ask our server about the project.
 
-        `helpers` are the turns of helpers that the host starts, by the task they are given.
+        The model says `turns` meanwhile; `helpers` are those of helpers that the host starts, by
+        the task they are given.
         """
         plan = {
             "turns": list(turns),
@@ -79,6 +87,7 @@ class Stage:
             "environ": self._environ(),
             "cwd": str(self.project),
             "data_dir": str(self.data_dir),
+            "then": list(then),
             "commands": [list(command) for command in commands],
         }
         given, left = self.folder / "plan.json", self.folder / "outcome.json"
@@ -90,7 +99,7 @@ class Stage:
         outcome = json.loads(left.read_text())
         return Outcome(
             runs=tuple(Run(**run) for run in outcome["runs"]),
-            requests=tuple(outcome["requests"]),
+            told=tuple(outcome["told"]),
         )
 
     def write(self, files: Mapping[str, str]) -> None:
@@ -99,6 +108,11 @@ class Stage:
             file = self.home / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
+
+    def server_log(self) -> str:
+        """What our server said, for a test that fails."""
+        log = self.data_dir / "server.log"
+        return log.read_text() if log.exists() else "the server was never started"
 
     def _environ(self) -> dict[str, str]:
         return {
@@ -125,17 +139,6 @@ def set_stage(folder: Path, host: Host) -> Stage:
 def called(tool: str, **given: object) -> Turn:
     """A call of a tool."""
     return tool, json.dumps(given)
-
-
-def _named(name: str, value: object) -> Iterator[str]:
-    if isinstance(value, list):
-        for item in value:
-            yield from _named(name, item)
-    elif isinstance(value, dict):
-        if isinstance(found := value.get(name), str):
-            yield found
-        for item in value.values():
-            yield from _named(name, item)
 
 
 def _texts(value: object) -> Iterator[str]:

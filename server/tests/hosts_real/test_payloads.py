@@ -148,6 +148,7 @@ _RECORDINGS = (
     _Recording(
         OPENCODE,
         turns=[
+            called(OPENCODE.tool, question=_ASK, cwd="{project}"),
             called(
                 "apply_patch",
                 patchText="*** Begin Patch\n*** Update File: settings.py\n@@\n-RETRY_LIMIT = 7\n"
@@ -167,7 +168,9 @@ _RECORDINGS = (
         for recording in _RECORDINGS
     ],
 )
-def test_a_host_sends_what_is_on_file(recording: _Recording, tmp_path: Path) -> None:
+def test_a_host_shows_our_answer_to_its_model_and_sends_its_hooks_what_is_on_file(
+    recording: _Recording, tmp_path: Path
+) -> None:
     stage = set_stage(tmp_path, recording.host)
     heard = tmp_path / "heard.jsonl"
     stage.write(_wired(stage, heard))
@@ -188,6 +191,7 @@ def test_a_host_sends_what_is_on_file(recording: _Recording, tmp_path: Path) -> 
     )
 
     assert [run.returncode for run in outcome.runs] == [0, 0], outcome.runs
+    assert "4|RETRY_LIMIT = 7" in outcome.runs[-1].said()
     lines = heard.read_text().replace(str(stage.home), "/home/user").splitlines()
     on_file = _FILES / f"{recording.name}.jsonl"
     if os.environ.get("LIVE_MEMORY_WRITE_GOLDEN"):

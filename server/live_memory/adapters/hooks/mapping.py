@@ -7,6 +7,7 @@ junk tells nothing. The hook has brought the words of agents and the lines of ed
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from live_memory.core.hosts.events import (
     AgentConcluded,
@@ -24,7 +25,7 @@ from live_memory.core.hosts.events import (
     TaskGiven,
     joined,
 )
-from live_memory.core.values import Author
+from live_memory.core.values import Author, Instant
 
 __all__ = [
     "MappedDialect",
@@ -190,7 +191,10 @@ def concluded(told: Told) -> Iterator[HostEvent]:
     author = Author.SUBAGENT if kind else Author.AGENT
     # What the client does for itself is no agent's work, and has no type.
     if said and (kind or told.name != "SubagentStop"):
-        yield AgentConcluded(told.session, agent, said, author)
+        # A past session is told with both at once.
+        if not kind:
+            yield from asked(told)
+        yield AgentConcluded(told.session, agent, said, author, _at(told))
 
 
 # What a tool may have done.
@@ -267,10 +271,19 @@ def helped(told: Told) -> Iterator[HostEvent]:
         yield TaskGiven(told.session, agent, task)
     if any(texts):
         text = "\n".join(filter(None, texts))
-        yield AgentConcluded(told.session, agent, text, Author.SUBAGENT)
+        yield AgentConcluded(told.session, agent, text, Author.SUBAGENT, _at(told))
 
 
 # What fields say.
+
+
+def _at(told: Told) -> Instant | None:
+    """When it was said, where that is told with its time zone."""
+    try:
+        at = datetime.fromisoformat(_text(told.payload, "timestamp") or "")
+    except ValueError:
+        return None
+    return Instant(at.timestamp()) if at.tzinfo and at.timestamp() > 0 else None
 
 
 def _call_of(told: Told) -> str | None:

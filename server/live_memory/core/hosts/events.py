@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from live_memory.core.values import Author
+from live_memory.core.values import Author, Instant
 
 __all__ = [
     "AgentConcluded",
@@ -128,12 +128,13 @@ class TaskGiven:
 
 @dataclass(frozen=True, slots=True)
 class AgentConcluded:
-    """An agent said this at the end of its work; as in `TaskGiven`."""
+    """An agent said this at the end of its work; as in `TaskGiven`. Without `at` it is just now."""
 
     session: str
     agent: str
     text: str
     author: Author = Author.AGENT
+    at: Instant | None = None
 
 
 HostEvent = (
