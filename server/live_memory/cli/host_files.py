@@ -157,27 +157,6 @@ HOSTS = {
         listing=("codex", "mcp", "list"),
         next_steps=("its hooks await your review: start codex, enter /hooks, and trust them",),
     ),
-    "cursor": Host(
-        "Cursor",
-        _Files(("{home}/.cursor/mcp.json",), (".cursor/mcp.json",)),
-        "mcpServers",
-        _typed,
-        _JSONC,
-        hooks=_Files(("{home}/.cursor/hooks.json",), (".cursor/hooks.json",)),
-        new_hooks='{\n  "version": 1\n}\n',
-        next_steps=("where Cursor asks to enable the new server or to run its tool, allow it",),
-    ),
-    "vscode": Host(
-        "VS Code",
-        _Files(("{code}/mcp.json",), (".vscode/mcp.json",)),
-        "servers",
-        _typed,
-        _JSONC,
-        hooks=_Files(
-            ("{home}/.copilot/hooks/live-memory.json",), (".github/hooks/live-memory.json",)
-        ),
-        next_steps=("VS Code asks whether you trust the server when it starts it first",),
-    ),
     "gemini": Host(
         "Gemini CLI",
         _Files(("{gemini}/settings.json",), (".gemini/settings.json",)),
@@ -202,6 +181,27 @@ HOSTS = {
         hooks=_Files(("{opencode}/plugins/live-memory.js",), (".opencode/plugins/live-memory.js",)),
         instructions=_Files(("{opencode}/AGENTS.md",), ("AGENTS.md",)),
         listing=("opencode", "mcp", "list"),
+    ),
+    "vscode": Host(
+        "VS Code",
+        _Files(("{code}/mcp.json",), (".vscode/mcp.json",)),
+        "servers",
+        _typed,
+        _JSONC,
+        hooks=_Files(
+            ("{home}/.copilot/hooks/live-memory.json",), (".github/hooks/live-memory.json",)
+        ),
+        next_steps=("VS Code asks whether you trust the server when it starts it first",),
+    ),
+    "cursor": Host(
+        "Cursor",
+        _Files(("{home}/.cursor/mcp.json",), (".cursor/mcp.json",)),
+        "mcpServers",
+        _typed,
+        _JSONC,
+        hooks=_Files(("{home}/.cursor/hooks.json",), (".cursor/hooks.json",)),
+        new_hooks='{\n  "version": 1\n}\n',
+        next_steps=("where Cursor asks to enable the new server or to run its tool, allow it",),
     ),
     "cline": Host(
         "Cline",
