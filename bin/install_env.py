@@ -7,12 +7,13 @@ where that is, else with venv and pip: finished packages only, each known by its
 index they come from decides nothing. The server itself is copied from the plugin. One at a time (a
 kernel lock); a file `status` says in a sentence how far it is, and a file `ready` that the
 environment is whole; one that does not run any more is made anew. At the end the server is started,
-so that the session that waited for it has its tool. Runs on any Python 3.8 and newer.
+so that the session that waited for it has its tool. Runs on any Python 3.9 and newer.
 """
 
 import fcntl
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -22,22 +23,22 @@ EACH_S = 900
 # A machine without network is not asked again with every session.
 PAUSE_S = 600
 NEEDED = (3, 11)
-# Where programs, folders, proxies and certificates are, and which index this machine uses. Nothing
-# else of a session's environment, which its project may have set, and of pip's and uv's options
-# none that says how or where to install.
-KEPT = frozenset(
-    "PATH HOME USER LOGNAME LANG LANGUAGE TZ TMPDIR XDG_CONFIG_HOME XDG_DATA_HOME XDG_CACHE_HOME "
-    "HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy "
-    "SSL_CERT_FILE SSL_CERT_DIR "
-    "PIP_INDEX_URL PIP_EXTRA_INDEX_URL PIP_NO_INDEX PIP_FIND_LINKS PIP_TRUSTED_HOST PIP_CERT "
-    "PIP_CLIENT_CERT PIP_PROXY PIP_DEFAULT_TIMEOUT "
-    "UV_DEFAULT_INDEX UV_INDEX UV_INDEX_URL UV_EXTRA_INDEX_URL UV_NO_INDEX UV_FIND_LINKS "
-    "UV_INSECURE_HOST UV_NATIVE_TLS UV_SYSTEM_CERTS UV_OFFLINE UV_HTTP_TIMEOUT "
-    "UV_PYTHON_INSTALL_MIRROR".split()
-)
-# What the server, which is started at the end, is told beside that.
-TOLD = ("LIVE_MEMORY_DATA_DIR", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_MCP_SERVER_URL")
 PLUGIN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.append(os.path.join(PLUGIN, "server"))
+
+from live_memory.client.passing_on import INDEXES, kept  # noqa: E402
+
+# What is in the way, by how tools say it: their last line is seldom the one that tells.
+KNOWN = {
+    "no room is left on the disk": r"No space left|Disk quota exceeded|os error 28",
+    "the proxy refuses": r"(?i)tunnel.{0,40}fail|proxy ?error|proxy.{0,60}(?:refus|40\d|50\d)",
+    "the package index cannot be reached: is there a network?": r"(?i)name resolution|resolve host"
+    r"|dns error|nodename nor servname|NewConnectionError|network is unreachable|connect error"
+    r"|client error \(Connect\)|no route to|timed out|offline|network connectivity is disabled",
+    "its Python has no pip: install python3-venv, or uv (https://docs.astral.sh/uv)": "ensurepip",
+    "the package index gives something else than was looked at": r"(?i)hash.{0,12}mismatch"
+    r"|do not match the hashes",
+}
 
 
 class Failed(Exception):
@@ -86,8 +87,8 @@ class Teller:
         self.folder, self.version = folder, version
 
     def __call__(self, step):
-        text = "Live Memory %s is being installed for the plugin (%s); the tool is there when that"
-        say(self.folder, (text + " is done, usually within a minute") % (self.version, step))
+        text = "Live Memory %s is being installed for the plugin (%s), usually within a minute"
+        say(self.folder, text % (self.version, step))
 
 
 def make(made, version, tell, out):
@@ -107,7 +108,7 @@ def make(made, version, tell, out):
             put_in(made, version)
             if runs(made, out):
                 return
-    raise Failed(last_line(out.name) or "nothing said why")
+    raise Failed(reason(out.name))
 
 
 def ways_to(made):
@@ -177,7 +178,7 @@ def done(words, out):
         ended = subprocess.run(
             words,
             cwd="/",
-            env=kept(),
+            env=kept(os.environ, INDEXES),
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
@@ -190,26 +191,13 @@ def done(words, out):
     return ended.returncode == 0
 
 
-def kept(*more):
-    """What of our environment programs are given; nothing that depends on a working folder."""
-    found = {
-        name: text
-        for name, text in os.environ.items()
-        if name in KEPT or name in more or name.startswith(("LC_", "UV_INDEX_"))
-    }
-    folders = [folder for folder in found.get("PATH", "").split(":") if os.path.isabs(folder)]
-    return {**found, "PATH": ":".join(folders) or "/usr/bin:/bin"}
-
-
 def start(made):
-    """Bring the server up where the host will look for it; a session may be waiting."""
-    has_host = "CLAUDE_CODE_MCP_SERVER_URL" in os.environ
-    words = [os.path.join(made, "bin", "python"), "-I", "-m", "live_memory"]
-    nothing = subprocess.DEVNULL  # what opens the server is among what it says
+    """Bring the server up; a session may be waiting."""
+    nothing = subprocess.DEVNULL
     subprocess.run(
-        [*words, "headers" if has_host else "start"],
+        [os.path.join(made, "bin", "python"), "-I", "-m", "live_memory", "start"],
         cwd="/",
-        env=kept(*TOLD),
+        env=kept(os.environ, frozenset(["LIVE_MEMORY_DATA_DIR"])),
         stdin=nothing,
         stdout=nothing,
         stderr=nothing,
@@ -244,13 +232,16 @@ def say(folder, sentence):
     os.replace(new, os.path.join(folder, "status"))
 
 
-def last_line(path):
-    """The last thing that a program said."""
+def reason(path):
+    """Why it failed: what is known to be in the way, else the last thing that a program said."""
     with open(path, errors="replace") as lines:
         said = [line.strip() for line in lines if line.strip() and not line.startswith("$ ")]
-    return said[-1] if said else None
+    for why, form in KNOWN.items():
+        if any(re.search(form, line[:2000]) for line in said):
+            return why
+    return said[-1] if said else "nothing said why"
 
 
 if __name__ == "__main__":
-    os.environ["PATH"] = kept()["PATH"]
+    os.environ["PATH"] = kept(os.environ)["PATH"]
     main(*sys.argv[1:3])

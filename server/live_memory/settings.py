@@ -59,7 +59,13 @@ class Settings(BaseModel):
         default="127.0.0.1",
         description="Address to listen on; only addresses of this machine's loopback are accepted.",
     )
-    port: int = Field(default=7711, ge=1, le=65_535, description="TCP port to listen on.")
+    port: int = Field(
+        default=7711,
+        ge=1,
+        le=65_535,
+        description="TCP port to listen on, a free one where a program has that; where none is "
+        "set, that of last time comes first. `live-memory status` says which it is.",
+    )
     max_file_bytes: int = Field(
         default=256 * 1024,
         ge=1024,

@@ -35,18 +35,29 @@ def show(configuration: Configuration, *, as_json: bool = False) -> None:
     """Print each setting with its value and where it was set; never a secret."""
     dumped = configuration.settings.model_dump(mode="json")
     values = {name: _shown(name, value) for name, value in dumped.items()}
+    port = _port_in_force(configuration.settings)
     if as_json:
-        settings = {
+        settings: dict[str, dict[str, object]] = {
             name: {"value": value, "source": configuration.sources[name]}
             for name, value in values.items()
         }
+        settings["port"]["in_force"] = port
         click.echo(json.dumps({"file": str(config_file()), "settings": settings}))
         return
     width = max(map(len, values))
     for name, value in values.items():
         shown = "-" if value in (None, {}, []) else value
-        click.echo(f"{name:<{width}}  {shown}  ({configuration.sources[name]})")
+        now = f"; the server has {port}" if name == "port" and port not in (None, value) else ""
+        click.echo(f"{name:<{width}}  {shown}  ({configuration.sources[name]}{now})")
     click.echo(f"\nThe file is {config_file()}.")
+
+
+def _port_in_force(settings: Settings) -> int | None:
+    """Where the server is: another port than the one that is set where a program has that."""
+    try:
+        return find(settings).port
+    except (Failure, InvalidRequest):
+        return None
 
 
 # What an added field is called may say nothing of what it holds.

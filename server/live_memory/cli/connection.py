@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
-from live_memory.cli.environment import ExitCode, Failure, holder, trouble_of
+from live_memory.cli.environment import ExitCode, Failure, holder, is_alive, trouble_of
 from live_memory.settings import Settings
 from live_memory.web.identity import (
     LOOPBACK,
@@ -24,12 +24,12 @@ from live_memory.web.identity import (
     read_token,
 )
 
-__all__ = ["ProvenServer", "find", "get", "health", "post", "stream"]
+__all__ = ["ProvenServer", "find", "get", "health", "is_held", "post", "stream"]
 
 # A server that is busy with a first look answers within this; a program that accepts and never
 # speaks costs no more than this.
 _PROBE_S = 2.0
-# Of one that cannot prove itself, as there is no token, it is only asked what it is.
+# One that cannot prove itself, as there is no token, is only asked what it is.
 _AGAIN_S = 0.5
 
 
@@ -56,23 +56,31 @@ def find(settings: Settings) -> ProvenServer:
     Nobody else sees the token.
 
     Raises:
-        Failure: nobody answers, or a stranger does.
+        Failure: none runs, or ours does not prove itself.
         InvalidRequest: the token file is not to be trusted.
     """
-    here = (LOOPBACK.get(settings.host, settings.host), settings.port)
-    token, heard = _token(settings), _Heard()
-    if token is not None:
-        said = published(settings.data_dir)
-        addresses = [(said.host, said.port), here] if said else [here]
-        for host, port in dict.fromkeys(addresses):
-            nonce = new_nonce()
-            reply = heard[host, port] = probe(
-                host, port, f"/health?nonce={nonce}", within_s=_PROBE_S
-            )
-            found = proved(token, nonce=nonce, host=host, port=port, reply=reply)
-            if found is not None:
-                return ProvenServer(host, port, found.pid, token, found.key)
-    raise _unproved(settings, heard) or _stranger(here, settings, heard) or _absent(settings)
+    token, there = _token(settings), _address(settings)
+    if there is None:
+        raise _absent(settings)
+    if token is None:
+        raise _unproved(settings, there, probe(*there, "/health", within_s=_AGAIN_S))
+    nonce = new_nonce()
+    reply = probe(*there, f"/health?nonce={nonce}", within_s=_PROBE_S)
+    found = proved(token, nonce=nonce, host=there[0], port=there[1], reply=reply)
+    if found is None:
+        raise _unproved(settings, there, reply)
+    return ProvenServer(*there, found.pid, token, found.key)
+
+
+def is_held(host: str, port: int) -> bool:
+    """Whether any program listens there."""
+    try:
+        socket.create_connection((host, port), timeout=_PROBE_S).close()
+    except ConnectionRefusedError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _token(settings: Settings) -> str | None:
@@ -81,23 +89,31 @@ def _token(settings: Settings) -> str | None:
     return read_token(settings.data_dir) if is_there else None
 
 
-class _Heard(dict[tuple[str, int], Mapping[str, object] | None]):
-    """What each address said of its health; one without a token's nonce is asked when needed."""
+def _address(settings: Settings) -> tuple[str, int] | None:
+    """Where our server is, if it runs: the kernel knows who holds its lock.
 
-    def __missing__(self, address: tuple[str, int]) -> Mapping[str, object] | None:
-        return probe(*address, "/health", within_s=_AGAIN_S)
+    What a dead one left behind is not asked: a stranger that has its port now may never speak.
+    """
+    ours, said = holder(settings.data_dir / "lock"), published(settings.data_dir)
+    if ours is None:
+        # Someone may have removed the lock file of a server that runs.
+        return (said.host, said.port) if said is not None and is_alive(said.pid) else None
+    if not ours.port:
+        return None  # it does not listen yet
+    # A full disk keeps it from saying more than the lock does.
+    if said is not None and said.port == ours.port:
+        return said.host, ours.port
+    return LOOPBACK.get(settings.host, settings.host), ours.port
 
 
-def _unproved(settings: Settings, heard: _Heard) -> Failure | None:
+def _unproved(
+    settings: Settings, there: tuple[str, int], reply: Mapping[str, object] | None
+) -> Failure:
     """Why our own server, which the kernel says is alive, did not prove itself."""
     ours = holder(settings.data_dir / "lock")
-    if ours is None:
-        return None
-    said = published(settings.data_dir)
-    there = (said.host if said else settings.host, ours.port)
-    if not _is_held(*there):
-        return None  # it has no port yet, or no more
-    if heard[there] is None:
+    if ours is None or not is_held(*there):
+        return _absent(settings)  # it has ended, or is about to
+    if reply is None:
         what, kind = f"listens on port {ours.port} and does not answer", "timeout"
     else:
         what, kind = f"runs with another token than '{settings.data_dir / 'token'}'", "auth"
@@ -109,41 +125,13 @@ def _unproved(settings: Settings, heard: _Heard) -> Failure | None:
     )
 
 
-def _stranger(there: tuple[str, int], settings: Settings, heard: _Heard) -> Failure | None:
-    if not _is_held(*there):
-        return None
-    is_like_us = {"status", "reasons"} <= (heard[there] or {}).keys()
-    who = "is of another user or data folder" if is_like_us else "is not Live Memory"
-    return Failure(
-        f"port {there[1]} is held by a program that is not the Live Memory server of "
-        f"'{settings.data_dir}' (it {who})",
-        code=ExitCode.STRANGER,
-        kind="stranger",
-        fix="stop it, or set another port, of the plugin with `/plugin`, else with "
-        "LIVE_MEMORY_PORT",
-    )
-
-
 def _absent(settings: Settings) -> Failure:
     known, code = trouble_of(settings.data_dir), ExitCode.UNREACHABLE
     if known is not None:
         return Failure(f"no Live Memory server runs: {known}", code=code, kind="unreachable")
     return Failure(
-        f"no Live Memory server answers on port {settings.port}",
-        code=code,
-        kind="unreachable",
-        fix="run `live-memory start`",
+        "no Live Memory server runs", code=code, kind="unreachable", fix="run `live-memory start`"
     )
-
-
-def _is_held(host: str, port: int) -> bool:
-    try:
-        socket.create_connection((host, port), timeout=_PROBE_S).close()
-    except ConnectionRefusedError:
-        return False
-    except OSError:
-        return True
-    return True
 
 
 # Figures and forgetting take milliseconds; opening a large workspace for them takes longer.

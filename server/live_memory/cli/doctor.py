@@ -28,7 +28,7 @@ from live_memory.core.errors import InvalidRequest
 from live_memory.settings import Configuration, Settings
 from live_memory.web.identity import published, read_token
 
-__all__ = ["CheckVerdict", "of_installation"]
+__all__ = ["CheckVerdict", "installed_plugins", "of_installation"]
 
 _GRAMMARS = (
     *("python", "javascript", "typescript", "go", "rust", "java"),
@@ -86,8 +86,7 @@ def of_plugin(settings: Settings) -> Iterator[Check]:
             yield Check("claude", CheckVerdict.FAIL, found, "claude update")
         else:
             yield Check("claude", CheckVerdict.OK, program)
-        plugins = json.loads(_said_by(program, "plugin", "list", "--json"))
-        ours = [p for p in plugins if str(p["id"]).startswith("live-memory@")]
+        ours = installed_plugins(program)
     except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError):
         yield Check(
             "plugin", CheckVerdict.WARN, "`claude plugin list` gave no list", "update claude"
@@ -101,6 +100,17 @@ def of_plugin(settings: Settings) -> Iterator[Check]:
         yield Check("plugin", CheckVerdict.WARN, f"{ours[0]['id']} is disabled", fix)
     else:
         yield Check("plugin", CheckVerdict.OK, f"{ours[0]['id']} {ours[0].get('version')}")
+
+
+def installed_plugins(program: str) -> list[dict[str, object]]:
+    """Our plugins, as Claude Code lists them.
+
+    Raises:
+        OSError, SubprocessError: it does not run, or fails.
+        ValueError, LookupError, TypeError: it gives no list.
+    """
+    plugins = json.loads(_said_by(program, "plugin", "list", "--json"))
+    return [plugin for plugin in plugins if str(plugin["id"]).startswith("live-memory@")]
 
 
 def _said_by(program: str, *question: str) -> bytes:
@@ -416,7 +426,11 @@ def of_server(settings: Settings) -> Iterator[Check]:
     except Failure as problem:
         yield _not_found(problem, settings)
         return
-    yield Check("server", CheckVerdict.OK, f"{server.url} (pid {server.pid}) proved itself")
+    found = f"{server.url} (pid {server.pid}) proved itself"
+    who = None if server.port == settings.port else listener(settings.port)
+    if who:
+        found += f"; port {settings.port}, which is set, is held by {who}"
+    yield Check("server", CheckVerdict.OK, found)
     try:
         said = health(server)
         if said.version == __version__:
@@ -437,13 +451,9 @@ def of_server(settings: Settings) -> Iterator[Check]:
 
 def _not_found(problem: Failure, settings: Settings) -> Check:
     if problem.code != ExitCode.UNREACHABLE:
-        who = listener(settings.port)
-        found = f"{problem.what}; who listens is {who}" if who else problem.what
-        return Check("server", CheckVerdict.FAIL, found, problem.fix)
-    if trouble_of(settings.data_dir) is None:
-        found = f"nothing listens on port {settings.port}"
-        return Check("server", CheckVerdict.WARN, found, "live-memory start")
-    fix = "put that right, then live-memory start"
+        return Check("server", CheckVerdict.FAIL, problem.what, problem.fix)
+    is_known = trouble_of(settings.data_dir) is not None
+    fix = "put that right, then live-memory start" if is_known else "live-memory start"
     return Check("server", CheckVerdict.WARN, problem.what, fix)
 
 

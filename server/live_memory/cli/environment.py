@@ -1,8 +1,7 @@
 """What of its starter's environment a server is given that outlives it.
 
-A session's environment is not its user's alone: a project's settings may set any of it. So where a
-session starts the server of all projects, that gets what says where programs, folders and proxies
-are, and nothing that says which model answers or who pays for it: `config.toml` does.
+Where a session starts the server of all projects, `config.toml` says which model answers and who
+pays for it, and nothing else does.
 """
 
 import ctypes
@@ -10,7 +9,7 @@ import fcntl
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
@@ -19,6 +18,7 @@ from types import TracebackType
 
 import click
 
+from live_memory.client.passing_on import KEPT, absolute_path, kept
 from live_memory.core.errors import InvalidRequest
 
 __all__ = [
@@ -27,12 +27,12 @@ __all__ = [
     "FileLock",
     "StartMode",
     "absolute_path",
-    "forget_trouble",
     "holder",
+    "is_alive",
     "is_of_a_session",
     "lasting",
     "limit_malloc_arenas",
-    "note_trouble",
+    "plugin_watch",
     "settings_in",
     "trouble_of",
 ]
@@ -40,18 +40,7 @@ __all__ = [
 # What a host sets for what it starts; a person's own shell has none of them.
 _MARKS = (
     *("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PROJECT_DIR"),
-    *("CLAUDE_PLUGIN_ROOT", "CLAUDE_CODE_MCP_SERVER_URL"),
-)
-_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
-_KEPT = frozenset(
-    {
-        *("PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "SYSTEMROOT"),
-        *("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"),
-        "XDG_RUNTIME_DIR",
-        "CLAUDE_CONFIG_DIR",  # where the user's own Claude Code has its login
-        *_PROXIES,
-        *map(str.lower, _PROXIES),
-    }
+    *("CLAUDE_PLUGIN_ROOT", "LIVE_MEMORY_PLUGIN_ROOT"),
 )
 _DATA_DIR = "LIVE_MEMORY_DATA_DIR"
 
@@ -79,17 +68,10 @@ def settings_in(environ: Mapping[str, str]) -> Mapping[str, str]:
 def lasting(environ: Mapping[str, str]) -> dict[str, str]:
     """The environment of a server that stays: of a person's shell all but what is of a session."""
     if is_of_a_session(environ):
-        found = {k: v for k, v in environ.items() if k in _KEPT or k.startswith("LC_")}
-    else:
-        gone = ("CLAUDE", "PYTHON")
-        found = {k: v for k, v in environ.items() if k in _KEPT or not k.startswith(gone)}
+        return kept(environ)
+    gone = ("CLAUDE", "PYTHON")
+    found = {k: v for k, v in environ.items() if k in KEPT or not k.startswith(gone)}
     return found | {"PATH": absolute_path(environ)}
-
-
-def absolute_path(environ: Mapping[str, str]) -> str:
-    """`PATH` without what the working folder decides: a repository may be that folder."""
-    folders = [folder for folder in environ.get("PATH", "").split(":") if folder.startswith("/")]
-    return ":".join(dict.fromkeys(folders)) or "/usr/bin:/bin"
 
 
 # glibc's name for the setting, and as many heaps as two cores use at once. By its own rule each
@@ -117,10 +99,45 @@ class StartMode(StrEnum):
     """The machine's supervisor runs it: it stays, and takes the place of a background one."""
 
 
-_NAME = "not-started"
-_LONGEST_MESSAGE = 2_000
-_WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-_READABLE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+def plugin_watch(environ: Mapping[str, str]) -> Callable[[], bool] | None:
+    """What tells whether the plugin that started this server is gone; nothing where none did.
+
+    The host leaves the folder of a plugin that is uninstalled or replaced where it is. It marks its
+    own copies with a file, and one that it read in place only leaves its list. So what held at the
+    start has to hold on.
+    """
+    root = Path(environ.get("LIVE_MEMORY_PLUGIN_ROOT", ""))
+    if not root.is_absolute():
+        return None
+    host = environ.get("CLAUDE_CONFIG_DIR") or str(Path.home() / ".claude")
+    signs: tuple[Callable[[], bool], ...] = (
+        lambda: _is_there(root / ".claude-plugin/plugin.json"),
+        lambda: not _is_there(root / ".orphaned_at"),
+        lambda: _is_listed(Path(host, "plugins/installed_plugins.json")),
+    )
+    held = [sign for sign in signs if sign()]
+    return lambda: not all(sign() for sign in held)
+
+
+def _is_there(file: Path) -> bool:
+    """Whether there is such a file; what cannot be looked at is there as before."""
+    try:
+        file.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _is_listed(file: Path) -> bool:
+    """Whether the host's list of plugins names ours, whatever form it has."""
+    try:
+        return b'"live-memory@' in file.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
 
 
 class ExitCode(IntEnum):
@@ -130,7 +147,6 @@ class ExitCode(IntEnum):
     FAILED = 1
     REFUSED = 2
     LOCKED = 3
-    STRANGER = 4
     UNREACHABLE = 5
 
 
@@ -149,40 +165,14 @@ class Failure(click.ClickException):
         return self.message
 
 
-def note_trouble(data_dir: Path, text: str) -> None:
-    """Write down the first line of what went wrong, where that can be.
-
-    A session that gets no memory goes on without a word, so who asks later must find the reason.
-    """
-    with suppress(OSError):
-        descriptor = os.open(data_dir / _NAME, _WRITE, 0o600)
-        try:
-            os.write(descriptor, text.partition("\n")[0].encode()[:_LONGEST_MESSAGE])
-        finally:
-            os.close(descriptor)
-
-
-def forget_trouble(data_dir: Path) -> None:
-    """Nothing is wrong any more."""
-    with suppress(OSError):
-        (data_dir / _NAME).unlink(missing_ok=True)
-
-
 def trouble_of(data_dir: Path) -> str | None:
-    """What is in the way of a server, or was when one was to be started last."""
+    """What is in the way of a server."""
     if data_dir.is_dir() and not os.access(data_dir, os.W_OK | os.X_OK):
         return (
             f"data folder '{data_dir}' cannot be written to: make it writable, or set another "
             "with `data_dir`"
         )
-    try:
-        descriptor = os.open(data_dir / _NAME, _READABLE)
-    except OSError:
-        return None
-    try:
-        return os.read(descriptor, _LONGEST_MESSAGE).decode("utf-8", "replace").strip() or None
-    finally:
-        os.close(descriptor)
+    return None
 
 
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -194,7 +184,7 @@ _LONGEST = 64
 
 @dataclass(frozen=True, slots=True)
 class LockHolder:
-    """The process that holds a data folder, and the port that it listens on or soon will."""
+    """The process that holds a data folder, and the port that it has; 0 while it has none."""
 
     pid: int
     port: int
@@ -209,18 +199,37 @@ def holder(file: Path) -> LockHolder | None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        with suppress(ValueError):
-            pid, port = map(int, os.read(descriptor, _LONGEST).split())
-            return LockHolder(pid, port)
+        return _noted(descriptor)
     finally:
         os.close(descriptor)
     return None
 
 
+def _noted(descriptor: int) -> LockHolder | None:
+    """What a lock file says, if that is what we write."""
+    with suppress(ValueError):
+        pid, port = map(int, os.pread(descriptor, _LONGEST, 0).split())
+        if 0 <= port < 65_536:
+            return LockHolder(pid, port)
+    return None
+
+
+def is_alive(pid: int) -> bool:
+    """Whether the process still runs; one that only waits to be reaped has ended."""
+    try:
+        os.kill(pid, 0)
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True  # no /proc here, or it went just now: the next look tells
+    return not state.rpartition(")")[2].lstrip().startswith("Z")
+
+
 class FileLock:
     """Held from `take` until the `with` block ends, or the process does, however that is.
 
-    What the file says is for a person who looks: a number in it locks nobody out.
+    What the file says is for who looks: a number in it locks nobody out.
     """
 
     def __init__(self, file: Path) -> None:
@@ -264,7 +273,14 @@ class FileLock:
             else:
                 return True
 
-    def note(self, text: str) -> None:
-        """Say in the file who holds it."""
-        os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, text.encode("ascii"), 0)
+    def last_port(self) -> int | None:
+        """Where the last one that held it listened."""
+        last = _noted(self._descriptor)
+        return last.port or None if last else None
+
+    def note(self, port: int) -> None:
+        """Say in the file who holds it, and where that listens; 0 is nowhere yet."""
+        text = f"{os.getpid()} {port}\n".encode("ascii")
+        # In this order a full disk, which takes no new block, takes the second note too.
+        os.pwrite(self._descriptor, text, 0)
+        os.ftruncate(self._descriptor, len(text))

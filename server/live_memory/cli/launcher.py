@@ -21,8 +21,8 @@ from live_memory.cli.environment import (
     Failure,
     FileLock,
     StartMode,
-    forget_trouble,
     holder,
+    is_alive,
     lasting,
 )
 from live_memory.core.errors import InvalidRequest
@@ -53,7 +53,7 @@ def stop(
         _ask(server)
     is_saved, until = False, time.monotonic() + within_s
     while time.monotonic() < until:
-        if not _is_alive(server.pid):
+        if not is_alive(server.pid):
             return True
         if not is_saved and _has_withdrawn(server, settings):
             is_saved, until = True, time.monotonic() + _LAST_S
@@ -82,7 +82,7 @@ def stop_unheard(settings: Settings) -> int | None:
         _signal(there.pid, number)
         until = time.monotonic() + within_s
         while time.monotonic() < until:
-            if not _is_alive(there.pid):
+            if not is_alive(there.pid):
                 return there.pid
             time.sleep(_STOPPED_EVERY_S)
     raise Failure(f"process {there.pid} cannot be ended", code=ExitCode.FAILED, kind="timeout")
@@ -113,18 +113,6 @@ def _has_withdrawn(server: ProvenServer, settings: Settings) -> bool:
     """Whether it took back what it published: the last thing it does."""
     said = published(settings.data_dir)
     return said is None or said.pid != server.pid
-
-
-def _is_alive(pid: int) -> bool:
-    """Whether the process still runs; one that only waits to be reaped has ended."""
-    try:
-        os.kill(pid, 0)
-        state = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True  # no /proc here, or it went just now: the next look tells
-    return not state.rpartition(")")[2].lstrip().startswith("Z")
 
 
 _RELEASE = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,3}")
@@ -180,7 +168,7 @@ def take_over(settings: Settings) -> None:
     try:
         server = find(settings)
     except Failure:
-        return  # nobody, or a stranger: the start itself says what there is to say
+        return  # nobody, or one that hangs: the start itself says what there is to say
     if _in_background(server, settings) is not None:
         stop(server, settings, within_s=_TO_END_S)
 
@@ -198,16 +186,14 @@ def _numbers(release: str) -> tuple[int, ...]:
 
 
 LOG_NAME = "server.log"
-_LOCK_NAME = "start.lock"
+START_LOCK = "start.lock"
 # How a line for a person begins, among those of the log.
 _SAID = "live-memory: "
-# What the host waits for its header helper is 10 s; reaching it would cost the session its memory.
-_WITHIN_S = 8.0
 _LOOK_EVERY_S = 0.05
 _LONGEST_LOG = 1024 * 1024
 
 
-def ensure_running(configuration: Configuration, *, within_s: float = _WITHIN_S) -> ProvenServer:
+def ensure_running(configuration: Configuration, *, within_s: float) -> ProvenServer:
     """The running server of this data folder, started now if there is none.
 
     Raises:
@@ -216,19 +202,9 @@ def ensure_running(configuration: Configuration, *, within_s: float = _WITHIN_S)
     """
     until = time.monotonic() + within_s
     settings = configuration.settings
-    # Another caller's server that is just coming up looks like a stranger: only the holder of the
-    # lock may conclude that it is one.
     server = _running(settings)
     if server is None or is_outdated(server, settings):
         server = _alone(configuration, until=until)
-    if server.port != settings.port and configuration.sources["port"] != "default":
-        raise Failure(
-            f"the server of '{settings.data_dir}' already runs on port {server.port}, not on "
-            f"{settings.port}: stop it first with `live-memory stop`, or use {server.port}",
-            code=ExitCode.LOCKED,
-            kind="locked",
-        )
-    forget_trouble(settings.data_dir)
     return server
 
 
@@ -247,8 +223,8 @@ def _running(settings: Settings) -> ProvenServer | None:
     try:
         return find(settings)
     except Failure as problem:
-        # Who just starts, or just ends, may look like any of them.
-        if problem.code in (ExitCode.UNREACHABLE, ExitCode.STRANGER, ExitCode.LOCKED):
+        # Who just starts, or just ends, may look like both.
+        if problem.code in (ExitCode.UNREACHABLE, ExitCode.LOCKED):
             return None
         raise
 
@@ -258,7 +234,7 @@ def _alone(configuration: Configuration, *, until: float) -> ProvenServer:
     settings = configuration.settings
     ensure_data_dir(settings.data_dir)
     left_s = max(0.0, until - time.monotonic())
-    with FileLock(settings.data_dir / _LOCK_NAME) as lock:
+    with FileLock(settings.data_dir / START_LOCK) as lock:
         if not lock.take(within_s=left_s):
             raise _too_slow(settings.data_dir)
         try:
@@ -341,7 +317,7 @@ def _open_log(log: Path) -> int:
 
 
 def _ended(settings: Settings, returncode: int) -> Failure:
-    known = {ExitCode.REFUSED, ExitCode.LOCKED, ExitCode.STRANGER}
+    known = {ExitCode.REFUSED, ExitCode.LOCKED}
     code = ExitCode(returncode) if returncode in known else ExitCode.FAILED
     tail = log_tail(settings.data_dir)
     said = [line for line in tail.splitlines() if line.startswith(_SAID)]

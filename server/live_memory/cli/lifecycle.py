@@ -1,22 +1,19 @@
-"""`start`, `status`, `stop`, and `headers`, which the plugin's header helper prints."""
+"""`start`, `status` and `stop`; `mcp`, which is run without this where it is told nothing."""
 
 import json
-import os
-from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import click
 
-from live_memory.cli.connection import ProvenServer, find, health
-from live_memory.cli.environment import ExitCode, Failure, note_trouble
+from live_memory.cli.connection import ProvenServer, find, health, is_held
+from live_memory.cli.environment import ExitCode, Failure
 from live_memory.cli.launcher import ensure_running, stop_unheard
 from live_memory.cli.launcher import stop as end
-from live_memory.cli.main import configured, json_option, load_configuration
-from live_memory.core.errors import InvalidRequest
+from live_memory.cli.main import configured, json_option
+from live_memory.client import bridge
 from live_memory.settings import Configuration, Settings
 
-# A cold start on a loaded machine; the plugin itself waits for less.
+# A cold start on a loaded machine; the bridge itself waits for less.
 _START_S = 30.0
 # The server saves for at most 5 s and closes workspaces for at most 2 s.
 _STOP_S = 15.0
@@ -29,6 +26,9 @@ def start(configuration: Configuration, *, as_json: bool) -> None:
     """Start the server in the background, unless it runs."""
     server = ensure_running(configuration, within_s=_START_S)
     lines = _connect_lines()
+    why = elsewhere(configuration, server)
+    if why:
+        click.echo(f"live-memory: {why}", err=True)
     if as_json:
         click.echo(json.dumps(_form(server, configuration.settings) | {"connect": lines}))
         return
@@ -57,20 +57,51 @@ def status(configuration: Configuration, *, as_json: bool) -> None:
 @configured
 def stop(configuration: Configuration, *, as_json: bool) -> None:
     """Stop the server; what it knows is saved first."""
-    try:
-        server = find(configuration.settings)
-    except Failure as problem:
-        pid = stop_unheard(configuration.settings) if problem.code == ExitCode.LOCKED else None
-        # Nothing runs: that is what was asked for.
-        if pid is None and problem.code != ExitCode.UNREACHABLE:
-            raise
-    else:
-        end(server, configuration.settings, within_s=_STOP_S)
-        pid = server.pid
+    pid = end_running(configuration.settings)
     if as_json:
         click.echo(json.dumps({"stopped": False} if pid is None else {"stopped": True, "pid": pid}))
     else:
         click.echo("no server runs" if pid is None else "stopped")
+
+
+@click.command()
+def mcp() -> None:
+    """Speak MCP over standard input and output, for a client that starts its servers itself.
+
+    The server is started when it is needed.
+    """
+    bridge.main()
+
+
+def end_running(settings: Settings) -> int | None:
+    """End the server, also one that hangs; its process, or nothing where none runs.
+
+    Raises:
+        Failure: it cannot be ended, or it is not sure that it is ours.
+    """
+    try:
+        server = find(settings)
+    except Failure as problem:
+        pid = stop_unheard(settings) if problem.code == ExitCode.LOCKED else None
+        # Nothing runs: that is what was asked for.
+        if pid is None and problem.code != ExitCode.UNREACHABLE:
+            raise
+        return pid
+    end(server, settings, within_s=_STOP_S)
+    return server.pid
+
+
+def elsewhere(configuration: Configuration, server: ProvenServer) -> str | None:
+    """Why the server is not on the port that was set; nothing where none was."""
+    wished = configuration.settings.port
+    if configuration.sources["port"] == "default" or server.port == wished:
+        return None
+    if is_held(server.host, wished):
+        return f"port {wished} is held by another program: the server has port {server.port}"
+    return (
+        f"the server runs on port {server.port}: to have it on {wished}, run `live-memory stop`, "
+        "then `live-memory start` again"
+    )
 
 
 def plugin_folder() -> Path | None:
@@ -100,53 +131,3 @@ def _form(server: ProvenServer, settings: Settings) -> dict[str, object]:
         "reasons": list(now.reasons),
         "data_dir": str(settings.data_dir),
     }
-
-
-_URL_NAME = "CLAUDE_CODE_MCP_SERVER_URL"
-
-
-@click.command(hidden=True)
-def headers() -> None:
-    """Print the request headers as JSON: what they show opens this server until it ends."""
-    click.echo(json.dumps(_headers(os.environ)))
-
-
-def _headers(environ: Mapping[str, str]) -> dict[str, str]:
-    host, port = _target(environ)
-    configuration = load_configuration({"host": host, "port": port})
-    try:
-        key = _key(configuration, host, port)
-    except (Failure, InvalidRequest) as problem:
-        note_trouble(configuration.settings.data_dir, str(problem))
-        raise
-    return {"Authorization": f"Bearer {key}"}
-
-
-def _key(configuration: Configuration, host: str, port: int) -> str:
-    """The key of the server, once it is sure who listens there."""
-    server = ensure_running(configuration)
-    # A server of ours elsewhere proves nothing about who listens where the host will connect.
-    if (server.host, server.port) != (host, port):
-        raise Failure(
-            f"the server runs at {server.url}, the plugin is set to {host}:{port}: "
-            "set the same port in both",
-            code=ExitCode.LOCKED,
-            kind="locked",
-        )
-    return server.key
-
-
-def _target(environ: Mapping[str, str]) -> tuple[str, int]:
-    """Where the host is about to connect."""
-    try:
-        url = urlsplit(environ.get(_URL_NAME, ""))
-        host, port = url.hostname, url.port
-    except ValueError:
-        host, port = None, None
-    if host is None or port is None:
-        raise Failure(
-            f"{_URL_NAME} names no address: this command is for the plugin's header helper",
-            code=ExitCode.REFUSED,
-            kind="invalid",
-        )
-    return host, port

@@ -1,6 +1,6 @@
 """The command `live-memory`: each subcommand's module is imported only when it is called.
 
-The plugin waits for `headers` at every session start, so nothing here may import the server.
+People wait for it, so nothing here may import the server.
 """
 
 import functools
@@ -45,7 +45,12 @@ _COMMANDS = {
     "doctor": "doctor",
     "stop": "lifecycle",
     "service": "service",
+    "mcp": "lifecycle",
+    "uninstall": "uninstall",
+    "connect": "connect",
+    "disconnect": "connect",
     "serve": "serve",
+    "completion": "completion",
     "headers": "lifecycle",
 }
 _SHORT = {
@@ -60,7 +65,12 @@ _SHORT = {
     "doctor": "Check the installation and name the fix for what is wrong.",
     "stop": "Stop the server.",
     "service": "Let the machine start the server and keep it running.",
+    "mcp": "Speak MCP over standard input and output, for a client.",
+    "uninstall": "Stop the server and remove what it wrote.",
+    "connect": "Let a coding agent's host use it.",
+    "disconnect": "Take out what connect wrote.",
     "serve": "Run the server in the foreground.",
+    "completion": "Let your shell complete commands and options.",
 }
 
 

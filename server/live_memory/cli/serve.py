@@ -7,6 +7,7 @@ imports only what the first reply needs.
 import functools
 import json
 import os
+import socket
 import sys
 import time
 from collections.abc import Callable
@@ -21,9 +22,11 @@ from live_memory.cli.environment import (
     FileLock,
     StartMode,
     holder,
+    is_alive,
     is_of_a_session,
     lasting,
     limit_malloc_arenas,
+    plugin_watch,
     settings_in,
 )
 from live_memory.cli.main import data_dir_option
@@ -41,9 +44,11 @@ from live_memory.web.serving import IdleExit, host_app, listen, log_to
 from live_memory.wiring import build_app, never_wait_for_output, open_log
 from live_memory.wiring.descriptors import raise_limit
 
-_REFUSED, _LOCKED, _PORT_TAKEN = 2, 3, 4
+_REFUSED, _LOCKED = 2, 3
 # How long a second start waits for the first one to open its port.
 _FOR_THE_FIRST_S = 5.0
+# Who holds our port answers within this if it is us: nothing tells it apart from a silent stranger.
+_OURS_S = 0.5
 
 
 @click.command(name="serve")
@@ -112,60 +117,89 @@ def serve(read: Callable[[], Configuration], *, mode: StartMode = StartMode.FORE
 
         take_over(settings)
     with FileLock(settings.data_dir / "lock") as lock:
-        ended = _turn(lock, settings, host)
+        ended = _turn(lock, settings)
         if ended is not None:
             return ended
-        lock.note(f"{os.getpid()} {settings.port}\n")
+        last = lock.last_port()
+        lock.note(0)
         token = ensure_token(settings.data_dir)
-        return _serve_locked(configuration, host, token=token, mode=mode, reread=read)
+        listener = _listener(configuration, host, last=last, token=token)
+        if listener is None:
+            return 0
+        with closing(listener):
+            port, later = _port(listener), configuration.settings.async_tools
+            here = RunningServer(host, port, os.getpid(), __version__, mode, async_tools=later)
+            lock.note(here.port)
+            return _serve_on(listener, here, configuration, token=token, reread=read)
 
 
-def _serve_locked(
+def _listener(
+    configuration: Configuration, host: str, *, last: int | None, token: str
+) -> socket.socket | None:
+    """A socket on the port that is set, else on the one of last time, else on any that is free.
+
+    Where none is set, the one of last time comes first, so that its address stays. Nothing where
+    our own server has the port, though its lock file and all that it said are gone.
+
+    Raises:
+        InvalidRequest: no port of this address can be had.
+    """
+    wished, refused = configuration.settings.port, ""
+    is_set = configuration.sources["port"] != "default"
+    for port in dict.fromkeys([wished, last or 0, 0] if is_set else [last or wished, wished, 0]):
+        listener = listen(host, port)
+        if not isinstance(listener, str):
+            if refused:
+                _say(f"port {wished} cannot be had ({refused}): took port {_port(listener)}")
+            return listener
+        if known.is_ours(host, port, token=token, within_s=_OURS_S):
+            _say(f"already running on port {port}")
+            return None
+        refused = listener if port == wished else refused
+    raise AssertionError("0 is any port")
+
+
+def _port(listener: socket.socket) -> int:
+    port = listener.getsockname()[1]
+    assert isinstance(port, int)
+    return port
+
+
+def _serve_on(
+    listener: socket.socket,
+    here: RunningServer,
     configuration: Configuration,
-    host: str,
     *,
     token: str,
-    mode: StartMode,
     reread: Callable[[], Configuration],
 ) -> int:
     settings = configuration.settings
-    listener = listen(host, settings.port)
-    if isinstance(listener, str):
-        if known.is_ours(host, settings.port, token=token):
-            _say(f"already running on port {settings.port}")
-            return 0
-        _say(f"port {settings.port} is held by another program ({listener}): set another port")
-        return _PORT_TAKEN
     limit_malloc_arenas()
     raise_limit()
-    with closing(listener):
-        log = open_log(settings)
-        log_to(log, settings.log_level)
-        _publish(settings, RunningServer(host, settings.port, os.getpid(), __version__, mode))
-        try:
-            identity = Identity(token, settings.port, os.getpid(), host)
-            app = build_app(
-                configuration,
-                identity=identity,
-                log=log,
-                reread=reread,
-            )
-            leaving = IdleExit(_quiet_s(configuration, mode), say=_say)
-            return anyio.run(functools.partial(host_app, app, listener, leaving=leaving))
-        finally:
-            with suppress(OSError):
-                known.withdraw(settings.data_dir)
+    log = open_log(settings)
+    log_to(log, settings.log_level)
+    _publish(settings, here)
+    try:
+        identity = Identity(token, here.port, here.pid, here.host)
+        app = build_app(configuration, identity=identity, log=log, reread=reread)
+        quiet_s = _quiet_s(configuration, StartMode(here.mode))
+        is_ours_alone = here.mode == StartMode.BACKGROUND
+        leaving = IdleExit(quiet_s, _say, plugin_watch(os.environ) if is_ours_alone else None)
+        return anyio.run(functools.partial(host_app, app, listener, leaving=leaving))
+    finally:
+        with suppress(OSError):
+            known.withdraw(settings.data_dir)
 
 
 def _publish(settings: Settings, here: RunningServer) -> None:
-    """Say where we are; who finds no room for that looks where the settings say."""
+    """Say where we are; where there is no room for that, the lock's note has to do."""
     try:
         known.publish(settings.data_dir, here)
     except OSError as problem:
         _say(f"data folder '{settings.data_dir}' takes nothing ({problem.strerror})")
 
 
-def _turn(lock: FileLock, settings: Settings, host: str) -> int | None:
+def _turn(lock: FileLock, settings: Settings) -> int | None:
     """Wait until the data folder is ours alone; else the exit code of a start that is not needed.
 
     Whoever holds it serves, or soon does, or is about to end.
@@ -173,7 +207,7 @@ def _turn(lock: FileLock, settings: Settings, host: str) -> int | None:
     until = time.monotonic() + _FOR_THE_FIRST_S
     while time.monotonic() < until:
         is_held = lock.take()
-        ended = _served(settings, host)
+        ended = _served(settings, is_locked=not is_held)
         if ended is not None or is_held:
             return ended
         time.sleep(0.1)
@@ -183,24 +217,19 @@ def _turn(lock: FileLock, settings: Settings, host: str) -> int | None:
     return _LOCKED
 
 
-def _served(settings: Settings, host: str) -> int | None:
+def _served(settings: Settings, *, is_locked: bool) -> int | None:
     """How a start ends where the data folder is served; someone may have removed the lock file."""
+    there = known.published(settings.data_dir)
+    if there is None or not (is_locked or is_alive(there.pid)):
+        return None
     with suppress(InvalidRequest):
-        token, there = read_token(settings.data_dir), known.published(settings.data_dir)
-        if known.is_ours(host, settings.port, token=token):
-            return _found(settings, there)
-        if there and known.is_ours(there.host, there.port, token=token):
-            _say(f"data folder '{settings.data_dir}' is served on port {there.port} already")
-            return _LOCKED
+        if known.is_ours(there.host, there.port, token=read_token(settings.data_dir)):
+            if there.version != __version__:
+                _say(f"version {there.version} still runs on port {there.port}: stop it first")
+                return _LOCKED
+            _say(f"already running on port {there.port}")
+            return 0
     return None
-
-
-def _found(settings: Settings, there: RunningServer | None) -> int:
-    if there and there.version != __version__:
-        _say(f"version {there.version} still runs on port {settings.port}: stop it first")
-        return _LOCKED
-    _say(f"already running on port {settings.port}")
-    return 0
 
 
 def _quiet_s(configuration: Configuration, mode: StartMode) -> float | None:

@@ -20,11 +20,13 @@ LARGEST_REPLY = 64 * 1024
 
 
 class Address(NamedTuple):
-    """Where a server of ours said that it listens, and the token that it has to know."""
+    """Where a server of ours said that it listens, the token that it has to know, what it is."""
 
     host: str
     port: int
     token: str
+    version: str = ""
+    async_tools: bool = False
 
     @property
     def shown(self) -> str:
@@ -115,7 +117,7 @@ def published(folder: str) -> Address:
     host, port = str(said["host"]), int(said["port"])
     if host not in ("127.0.0.1", "::1"):
         raise OSError("not this machine")
-    return Address(host, port, token)
+    return Address(host, port, token, str(said.get("version")), said.get("async_tools") is True)
 
 
 def proved(connection: socket.socket, server: Address, *, until: float) -> str:

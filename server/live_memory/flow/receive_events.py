@@ -14,6 +14,7 @@ from live_memory.core.errors import InvalidRequest, LiveMemoryError, StoreUnavai
 from live_memory.core.hosts.events import (
     AgentConcluded,
     HostEvent,
+    HostReport,
     TaskGiven,
     inside,
     shortened,
@@ -40,6 +41,9 @@ Payload = Mapping[str, object]
 _SPOOL_PAUSE_S = 1.0
 # A burst names one folder over and over: where it leads is found out once in this time.
 _RECENT_S, _MOST_RECENT = 1.0, 64
+# Two registrations of ours in one host tell the same call of a tool within this time; a host whose
+# names of calls are not unique may tell the same of another one later.
+_DOUBLE_S, _MOST_CALLS = 10.0, 512
 # Who waits for what was taken is told after this how much still waits.
 _TO_LEARN_S = 20.0
 # Characters of a name of an agent, and agents whose task is known.
@@ -106,6 +110,8 @@ class Reception:
         self._recent: dict[str, tuple[float, _Learner]] = {}
         # What each agent was asked last, by its session and its own name.
         self._tasks: dict[tuple[str, str], str] = {}
+        # Calls of tools that were told just now, and when.
+        self._calls: dict[object, float] = {}
 
     async def run(self) -> None:
         """Empty the spool at the start and whenever a hook reaches us, until cancelled."""
@@ -144,11 +150,36 @@ class Reception:
             return len(ingestor.unlearned)
 
     async def _take(self, payloads: Sequence[Payload], *, project: str | None) -> None:
+        reports = [self._dialect.parse(payload) for payload in payloads]
+        new = [report for report in reports if self._is_new(report)]
+        is_heard = False
+        try:
+            await self._hear(new, project=project)
+            is_heard = True
+        finally:
+            # Else it comes again.
+            if not is_heard:
+                for report in new:
+                    self._calls.pop(_told_of(report), None)
+
+    def _is_new(self, report: HostReport) -> bool:
+        """Whether the call of a tool that it tells of was not told just now."""
+        now, calls = anyio.current_time(), self._calls
+        while calls and (len(calls) > _MOST_CALLS or now - next(iter(calls.values())) > _DOUBLE_S):
+            del calls[next(iter(calls))]
+        if report.call is None:
+            return True
+        told = _told_of(report)
+        is_new = told not in calls
+        if is_new:
+            calls[told] = now
+        return is_new
+
+    async def _hear(self, reports: Sequence[HostReport], *, project: str | None) -> None:
         subjects: dict[str, list[Interest]] = {}
         said: dict[str, list[Conclusion]] = {}
         events, not_understood = Counter[str](), Counter[str]()
-        for payload in payloads:
-            report = self._dialect.parse(payload)
+        for report in reports:
             cwd = project or report.cwd
             if cwd is None:
                 raise InvalidRequest("no folder: send X-Live-Memory-Project, or a payload's 'cwd'")
@@ -246,6 +277,10 @@ class Reception:
                         await self._take([missed.payload], project=missed.project)
                 except LiveMemoryError:
                     continue  # the folder is gone since
+
+
+def _told_of(report: HostReport) -> object:
+    return report.call, report.events
 
 
 def _is_in(folders: Sequence[str], subject: Interest) -> bool:

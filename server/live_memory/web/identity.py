@@ -95,7 +95,8 @@ class Proved:
 class RunningServer:
     """Where the server of a data folder says that it is; believed only with a proof.
 
-    `mode` says who looks after it: nobody but us (`background`), or whoever started it.
+    `mode` says who looks after it: nobody but us (`background`), or whoever started it;
+    `async_tools` whether it offers those.
     """
 
     host: str
@@ -103,6 +104,7 @@ class RunningServer:
     pid: int
     version: str
     mode: str = "unknown"
+    async_tools: bool = False
 
 
 def is_proof(token: str, *, nonce: str, port: int, reply: Mapping[str, object]) -> bool:
@@ -223,13 +225,15 @@ def publish(data_dir: Path, server: RunningServer) -> None:
 
 
 def published(data_dir: Path) -> RunningServer | None:
-    """Where the server of this data folder last said that it is."""
+    """Where the server of this data folder last said that it is; never another machine."""
     try:
         found = _object((data_dir / _NAME).read_bytes()[:_LONGEST_REPLY]) or {}
     except OSError:
         return None
     host, port, pid = found.get("host"), found.get("port"), found.get("pid")
     if not isinstance(host, str) or type(port) is not int or type(pid) is not int:
+        return None
+    if host not in LOOPBACK.values() or not 0 < port < 65_536:
         return None
     # Another version may say less, or more.
     version, mode = (found.get(name, "unknown") for name in ("version", "mode"))

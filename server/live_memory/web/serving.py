@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import anyio
+import anyio.to_thread
 import httptools
 import uvicorn
 from uvicorn.config import Config
@@ -397,14 +398,17 @@ def _nothing(_: str) -> None:
 
 
 def listen(host: str, port: int) -> socket.socket | str:
-    """A listening socket that no child inherits, or why there is none.
+    """A listening socket that no child inherits, or why this port cannot be had; 0 is any port.
 
     Raises:
-        InvalidRequest: this machine has no such address, or we may not use this port.
+        InvalidRequest: no port of this address can be had.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Only where the protocol is named does asyncio send small replies at once (TCP_NODELAY).
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        # Only where the protocol is named does asyncio send small replies at once (TCP_NODELAY).
+        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    except OSError as problem:
+        raise _cannot_listen(host, problem) from None
     try:
         # Lets a restart have the port at once; a second listener is refused all the same, because
         # we listen before anybody else can. SO_REUSEPORT would share the port with a stranger.
@@ -413,11 +417,15 @@ def listen(host: str, port: int) -> socket.socket | str:
         listener.listen(_BACKLOG)
     except OSError as problem:
         listener.close()
-        if problem.errno == errno.EADDRINUSE:
-            return str(problem.strerror)
-        raise InvalidRequest(f"cannot listen on {host}:{port}: {problem.strerror}") from None
+        if port and problem.errno in (errno.EADDRINUSE, errno.EACCES):
+            return str(problem.strerror).lower()
+        raise _cannot_listen(host, problem) from None
     listener.setblocking(False)
     return listener
+
+
+def _cannot_listen(host: str, problem: OSError) -> InvalidRequest:
+    return InvalidRequest(f"cannot listen on {host}: {(problem.strerror or str(problem)).lower()}")
 
 
 def server_for(app: App) -> "Server":
@@ -439,12 +447,20 @@ def server_for(app: App) -> "Server":
     )
 
 
+# Whoever removed what a server was started for expects no process of ours after a minute.
+_LOOK_EVERY_S, _LEFT_ALONE_S = 10.0, 45.0
+
+
 @dataclass(frozen=True, slots=True)
 class IdleExit:
-    """When a server ends by itself, and whom it tells: quiet for so long, never by default."""
+    """When a server ends by itself, and whom it tells: quiet for so long, never by default.
+
+    `is_left_behind` says whether what it was started for is gone; it may look at the disk.
+    """
 
     after_quiet_s: float | None = None
     say: Callable[[str], None] = _nothing
+    is_left_behind: Callable[[], bool] | None = None
 
 
 _NEVER = IdleExit()
@@ -466,6 +482,8 @@ async def host_app(app: App, listener: socket.socket, *, leaving: IdleExit = _NE
             tasks.start_soon(collect_at_rest)
             if leaving.after_quiet_s:
                 tasks.start_soon(_stop_when_quiet, app, server, leaving)
+            if leaving.is_left_behind is not None:
+                tasks.start_soon(_stop_when_left_behind, app, server, leaving)
             await server.serve(sockets=[listener])
             tasks.cancel_scope.cancel()
     if app.refused is not None:
@@ -517,6 +535,16 @@ async def _stop_when_quiet(app: App, server: Server, leaving: IdleExit) -> None:
     assert leaving.after_quiet_s is not None
     await app.drain.quiet(leaving.after_quiet_s)
     leaving.say(f"nobody spoke for {leaving.after_quiet_s:g} s: ends until it is needed again")
+    await stop(app, server)
+
+
+async def _stop_when_left_behind(app: App, server: Server, leaving: IdleExit) -> None:
+    assert leaving.is_left_behind is not None
+    while not (
+        app.drain.is_quiet(_LEFT_ALONE_S) and await anyio.to_thread.run_sync(leaving.is_left_behind)
+    ):
+        await anyio.sleep(_LOOK_EVERY_S)
+    leaving.say("what started it is gone, and nobody speaks to it: ends")
     await stop(app, server)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
-from live_memory.adapters.hooks.claude_code import ClaudeCode
+from live_memory.adapters.hooks.every_host import EveryHost
 from live_memory.adapters.hooks.spool import DiskSpool, IgnoreEvents
 from live_memory.adapters.index.sqlite import SqliteIndex
 from live_memory.adapters.index.worker_pool import SyntaxWorkers, spare_processors
@@ -224,10 +224,10 @@ def workspaces_of(settings: Settings, redactor: Redactor = DEFAULT) -> DiskWorks
 
 def _dialect(settings: Settings) -> HostDialect:
     if not settings.passive:
-        return IgnoreEvents(ClaudeCode())
+        return IgnoreEvents(EveryHost())
     if not settings.remember_conclusions:
-        return IgnoreEvents(ClaudeCode(), TaskGiven, AgentConcluded)
-    return ClaudeCode()
+        return IgnoreEvents(EveryHost(), TaskGiven, AgentConcluded)
+    return EveryHost()
 
 
 def _root_mode(settings: Settings) -> RootMode:

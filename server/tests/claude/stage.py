@@ -17,7 +17,7 @@ import pytest
 
 from tests.claude.fake_anthropic import Json, Turn
 
-__all__ = ["ASK", "PROJECT", "Outcome", "Run", "Stage", "set_stage", "verified_lines"]
+__all__ = ["ASK", "PROJECT", "Outcome", "Run", "Stage", "cut_off", "set_stage", "verified_lines"]
 
 ASK = "mcp__plugin_live-memory_live-memory__ask_live_memory"
 
@@ -26,7 +26,7 @@ Told = dict[str, Any]
 
 _REPOSITORY = Path(__file__).parents[3]
 _PLUGIN = (".claude-plugin", ".mcp.json", "bin", "commands", "hooks", "skills")
-_BESIDE = "server/live_memory/client"
+_BESIDE = ("server/live_memory/client", "server/live_memory/__init__.py")
 PROJECT = {
     "settings.py": '"""Settings."""\n\n# How often a request is sent again.\nRETRY_LIMIT = 7\n',
     "client.py": "from settings import RETRY_LIMIT\n\n\ndef send() -> int: return RETRY_LIMIT\n",
@@ -121,7 +121,7 @@ class Stage:
         The server's replies are the outcome's `told`; `companion` plays our server's own model.
         `machine` is a shell line that makes this scene's machine another one, by mounts.
         """
-        if machine and not _cut_off():
+        if machine and not cut_off():
             pytest.skip("this machine gives no mounts of our own")
         plan = {
             "turns": list(turns),
@@ -140,7 +140,7 @@ class Stage:
         given.write_text(json.dumps(plan))
         scene = [sys.executable, "-m", "tests.claude.scene", str(given), str(left)]
         subprocess.run(
-            [*_cut_off(), *scene], cwd=_REPOSITORY / "server", timeout=_SCENE_S, check=True
+            [*cut_off(), *scene], cwd=_REPOSITORY / "server", timeout=_SCENE_S, check=True
         )
         outcome = json.loads(left.read_text())
         return Outcome(
@@ -174,23 +174,23 @@ class Stage:
 
 
 def set_stage(folder: Path) -> Stage:
-    """Make an empty home, a project, and a copy of the plugin whose default port is free."""
+    """Make an empty home, a project, a copy of the plugin, and a port for its server."""
     stage = Stage(folder, folder / "plugin", _free_port())
     for name in ("home/.claude", "tmp", "project"):
         (folder / name).mkdir(parents=True)
     for name, text in PROJECT.items():
         (stage.project / name).write_text(text)
-    for name in (*_PLUGIN, _BESIDE):
+    for name in (*_PLUGIN, *_BESIDE):
         source, target = _REPOSITORY / name, stage.plugin / name
         if source.is_dir():
             shutil.copytree(source, target)
         elif source.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, target)
-    manifest = stage.plugin / ".claude-plugin/plugin.json"
-    described = json.loads(manifest.read_text())
-    described["userConfig"]["port"]["default"] = stage.port
-    manifest.write_text(json.dumps(described))
+    config = folder / "home/.config/live-memory/config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text(f"port = {stage.port}\n")
+    config.chmod(0o600)
     return stage
 
 
@@ -213,7 +213,7 @@ def verified_lines(reply: str) -> set[tuple[str, int]]:
 
 
 @functools.cache
-def _cut_off() -> list[str]:
+def cut_off() -> list[str]:
     """The words that cut a command off from the network, where this machine lets us."""
     if not shutil.which("unshare") or not shutil.which("ip"):
         return []

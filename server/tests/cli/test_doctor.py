@@ -163,7 +163,11 @@ def test_config_shows_each_value_with_where_it_was_set(shell: Shell) -> None:
 
     settings = done.json["settings"]
     assert isinstance(settings, dict)
-    assert settings["port"] == {"value": shell.port, "source": "environment"}
+    assert settings["port"] == {
+        "value": shell.port,
+        "source": "environment",
+        "in_force": None,
+    }
     assert settings["host"] == {"value": "::1", "source": "flag"}
     assert settings["max_file_bytes"]["value"] == 4096
     assert settings["log_level"] == {"value": "info", "source": "default"}

@@ -35,11 +35,7 @@ _KEPT = {
     "LC_ALL": "C.UTF-8",
     "CLAUDE_CONFIG_DIR": "/of/the/user",
 }
-_BEGUN: dict[str, tuple[str, str]] = {
-    "the header helper": ("headers", "CLAUDE_CODE_MCP_SERVER_URL"),
-    "the agent's shell": ("start", "CLAUDECODE"),
-    "a hook": ("start", "CLAUDE_PROJECT_DIR"),
-}
+_BEGUN = {"the bridge": "LIVE_MEMORY_PLUGIN_ROOT", "the agent's shell": "CLAUDECODE"}
 
 
 def _environ_of(shell: Shell) -> dict[str, str]:
@@ -55,17 +51,14 @@ def _environ_of(shell: Shell) -> dict[str, str]:
 @pytest.mark.promise("spend-capped")
 def test_a_session_decides_nothing_for_the_server_of_all_projects(shell: Shell, by: str) -> None:
     """F7: its project's settings may set any variable, and its keys are the agent's own."""
-    command, mark = _BEGUN[by]
-    url = f"http://127.0.0.1:{shell.port}/mcp"
-    given = {**_KEYS, **_OTHERS, **_SET, **_KEPT, mark: url}
-    flags = () if command == "headers" else ("--port", str(shell.port))
-    done = shell.run(command, *flags, environ=given)
+    given = {**_KEYS, **_OTHERS, **_SET, **_KEPT, _BEGUN[by]: "/of/a/session"}
+    done = shell.run("start", "--port", str(shell.port), environ=given)
 
     assert done.code == 0, done
     environ = _environ_of(shell)
     assert environ.items() >= _KEPT.items()
     assert "canary" not in str(environ)
-    assert not [name for name in environ if name.startswith("LIVE_MEMORY")]
+    assert {name for name in environ if name.startswith("LIVE_MEMORY")} <= {_BEGUN[by]}
     tried = shell.run("config", "test", "--json", environ=given)
     assert "canary" not in tried.out
 
@@ -152,9 +145,9 @@ def test_modules_of_the_workspace_are_never_imported(
     told = run(_COMMAND, "ask", "Where is planted_here defined?")
     run(_COMMAND, "stats")
     run("/bin/sh", plugin / "bin/live-memory", "stats")
-    for hook in ("ensure_server.py", "hook.py", "session_start.py"):
-        port = {"CLAUDE_PLUGIN_OPTION_PORT": str(shell.port)}
-        run("/bin/sh", plugin / "hooks/run", hook, **port)
+    for hook in ("hook.py", "session_start.py"):
+        run("/bin/sh", plugin / "hooks/run", hook)
+    run("/bin/sh", plugin / "bin/live-memory", "mcp")
 
     assert "code.py:1" in told.stdout, told
     assert _marks(project) == []
@@ -231,7 +224,7 @@ def test_a_configuration_of_another_user_is_not_obeyed(shell: Shell) -> None:
     file.parent.mkdir(parents=True)
     file.write_text('model = "theirs"\n')
     os.chown(file, 65_534, 65_534)
-    refused = shell.run("headers", environ={"CLAUDE_CODE_MCP_SERVER_URL": "http://127.0.0.1:9/"})
+    refused = shell.run("start")
 
     assert refused.code == 2
     assert "belongs to another user" in refused.err

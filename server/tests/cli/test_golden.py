@@ -32,7 +32,7 @@ def _helps(shell: Shell, *command: str) -> dict[str, str]:
 
 
 def test_the_help_of_every_command_reads_so(shell: Shell) -> None:
-    found = _helps(shell) | _helps(shell, "headers")
+    found = _helps(shell)
     text = "\n".join(f"$ live-memory {name}\n{said}" for name, said in sorted(found.items()))
     assert len(found) > 15
     assert _same("help.txt", text)

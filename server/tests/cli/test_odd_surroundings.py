@@ -20,7 +20,6 @@ COMMANDS = [
     ["config", "show"],
     ["doctor"],
     ["service", "status"],
-    ["headers"],
     ["--version"],
     ["--help"],
     ["ask", "--help"],
@@ -30,10 +29,9 @@ ABOUT_A_FOLDER = [["ask", "a?"], ["stats"], ["facts", "list"], ["empty"], ["stat
 
 def _run(shell: Shell, script: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     """A command as a shell script begins it; `"$@"` is the command."""
-    of_a_session = {"CLAUDE_CODE_MCP_SERVER_URL": f"http://127.0.0.1:{shell.port}/mcp"}
     return subprocess.run(
         ["/bin/sh", "-c", script, "sh", sys.executable, "-m", "live_memory", *arguments],
-        env={**shell.environ, **(of_a_session if arguments == ("headers",) else {})},
+        env=dict(shell.environ),
         cwd=shell.folder,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -121,10 +119,7 @@ def test_where_no_file_can_be_written_a_command_says_one_line(
 ) -> None:
     done = _run(shell, _NO_FILES, *command)
     assert _is_short(done.stderr)
-    assert done.stderr.count(b"\n") <= 1 or command in (
-        ["start"],
-        ["headers"],
-    )  # with the end of a log
+    assert done.stderr.count(b"\n") <= 1 or command == ["start"]  # with the end of a log
     if command in (["start"], ["serve"]):
         assert done.returncode in (1, 2)
         assert done.stderr.startswith(b"live-memory: ")

@@ -72,21 +72,6 @@ def test_it_never_runs_itself_or_what_lies_in_the_workspace(installation: _Insta
     assert "is not installed" in done.stderr
 
 
-def test_headers_are_empty_where_nothing_is_installed(installation: _Installation) -> None:
-    done = installation.run("headers")
-
-    assert (done.returncode, done.stdout) == (127, "{}\n")
-    assert "uv tool install" in done.stderr
-
-
-def test_headers_are_empty_where_the_server_refuses(installation: _Installation) -> None:
-    installation.install("plugin/.venv/bin", body="exit 4")
-
-    done = installation.run("headers")
-
-    assert (done.returncode, done.stdout) == (4, "{}\n")
-
-
 _DEAD = {
     "no interpreter": "#!/nowhere/python3\nprint()\n",
     "half an installation": "#!/bin/sh\necho 'No module named live_memory' >&2\nexit 1\n",
@@ -119,9 +104,9 @@ def test_where_none_runs_the_one_that_does_not_is_named_in_a_line(
     command = installation.install("first")
     command.write_text(_DEAD[dead])
 
-    done = installation.run("headers", path=str(installation.folder / "first"))
+    done = installation.run("start", path=str(installation.folder / "first"))
 
-    assert (done.returncode, done.stdout) == (127, "{}\n")
+    assert (done.returncode, done.stdout) == (127, "")
     assert done.stderr.startswith(f"'{command}' does not run: install it again with uv tool")
     assert done.stderr.count("\n") == 1
 
@@ -150,7 +135,7 @@ def test_programs_of_the_working_folder_are_not_run(installation: _Installation)
         planted.write_text(f"#!/bin/sh\ntouch '{installation.folder}/planted'\n")
         planted.chmod(0o755)
     for path in (".", "", "../project", ":."):
-        for command in ("stats", "headers"):
+        for command in ("stats", "start", "mcp"):
             installation.run(command, path=path)
 
     assert not (installation.folder / "planted").exists()

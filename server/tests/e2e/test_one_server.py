@@ -9,7 +9,7 @@ import pytest
 from live_memory.web.identity import published
 from tests.support.server import running_server, started
 
-_LOCKED = 3
+_NOT_NEEDED = 0
 
 
 def test_what_the_lock_file_says_locks_nobody_out(tmp_path: Path) -> None:
@@ -31,8 +31,8 @@ def test_a_lock_file_that_is_removed_lets_no_second_server_in(tmp_path: Path) ->
         code, said = _end(second, tmp_path / "log")
         there = published(server.data_dir)
 
-    assert code == _LOCKED
-    assert f"is served on port {server.port} already" in said
+    assert code == _NOT_NEEDED
+    assert f"already running on port {server.port}" in said
     assert said.count("\n") == 1
     assert there is not None
     assert there.pid == server.pid
@@ -45,7 +45,7 @@ def test_a_data_folder_that_is_reached_by_a_link_is_the_same_folder(tmp_path: Pa
         second = started(tmp_path, LIVE_MEMORY_DATA_DIR=str(tmp_path / "link"))
         code, said = _end(second, tmp_path / "log")
 
-    assert code == _LOCKED
+    assert code == _NOT_NEEDED
     assert said.count("\n") == 1
 
 
@@ -71,7 +71,7 @@ def test_while_others_try_to_start_every_workspace_is_kept_whole(tmp_path: Path)
         ]
         health = again.request("GET", "/health").json
 
-    assert codes == [_LOCKED] * 4
+    assert codes == [_NOT_NEEDED] * 4
     assert [len(answers) if isinstance(answers, list) else 0 for answers in kept] == [3] * 8
     assert (health["status"], health["reasons"]) == ("ok", [])
     for file in (tmp_path / "data").rglob("*.json"):

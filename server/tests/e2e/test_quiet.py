@@ -17,9 +17,8 @@ def test_launchers_that_are_killed_leave_one_server_that_ends_when_it_is_quiet(
 ) -> None:
     """C02: ten sessions start at once, and every one of them dies."""
     with open_shell(tmp_path) as shell:
-        session = {"CLAUDE_CODE_MCP_SERVER_URL": f"http://127.0.0.1:{shell.port}/mcp"}
         assert shell.run("config", "set", f"idle_exit_s={_IDLE_S}").code == 0
-        launchers = [shell.begin("headers", environ=session) for _ in range(10)]
+        launchers = [shell.begin("start") for _ in range(10)]
         _wait_for(lambda: published(shell.data_dir) is not None)
         for launcher in launchers:
             launcher.send_signal(signal.SIGKILL)

@@ -32,7 +32,7 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
 
 def test_a_newer_plugin_takes_over_from_an_older_server_once(shell: Shell) -> None:
     with _server(shell, "0.0.9") as older:
-        first, second = _headers(shell), _headers(shell)
+        first, second = _started(shell), _started(shell)
         assert older.wait(20) == 0
         there = published(shell.data_dir)
 
@@ -58,7 +58,7 @@ def test_a_newer_server_or_one_of_an_unknown_version_is_used_as_it_is(
     shell: Shell, version: str
 ) -> None:
     with _server(shell, version) as server:
-        done = _headers(shell)
+        done = _started(shell)
 
         assert done.json != {}
         assert done.err == ""
@@ -70,7 +70,7 @@ def test_a_server_that_somebody_looks_after_is_used_whatever_its_version(
     shell: Shell, mode: str
 ) -> None:
     with _server(shell, "0.0.9", mode=mode) as server:
-        assert _headers(shell).json != {}
+        assert _started(shell).json != {}
         assert server.poll() is None
         assert f"the server is 0.0.9, this command is {__version__}" in shell.run("doctor").out
 
@@ -112,9 +112,8 @@ def test_only_plain_releases_are_compared(theirs: str, ours: str, expected: bool
     assert is_older(theirs, ours) is expected
 
 
-def _headers(shell: Shell) -> Done:
-    url = f"http://127.0.0.1:{shell.port}/mcp"
-    return shell.run("headers", environ={"CLAUDE_CODE_MCP_SERVER_URL": url})
+def _started(shell: Shell) -> Done:
+    return shell.run("start", "--json")
 
 
 @contextmanager

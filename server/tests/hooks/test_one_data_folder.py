@@ -56,7 +56,7 @@ def _by_hook() -> str:
 
 def _by_wrapper(config: Path) -> str:
     script = (_REPOSITORY / "bin/live-memory").read_text()
-    functions = script[script.index("# Whether nobody but us") : script.index("# What can make")]
+    functions = script[script.index("# Whether nobody but us") : script.index("# What can run our")]
     done = subprocess.run(
         ["sh", "-c", f'{functions}\ndata_folder; printf %s "$data"'],
         env={"PATH": os.environ["PATH"], "HOME": _HOME, "XDG_CONFIG_HOME": str(config)},

@@ -81,9 +81,10 @@ async def test_the_tool_says_when_to_use_it_and_that_it_changes_nothing(era: Era
         "timeout": "number",
         "max_answer_tokens": "integer",
     }
-    for text in (tool.description or "", instructions):
-        assert 0 < len(text) < 4_096
-        assert "exact bytes" in text
+    # When to ask stands where every client shows it, how to ask beside the arguments.
+    assert "BEFORE you search" in instructions
+    assert "exact bytes" in instructions
+    assert "one full question" in (tool.description or "")
     assert ASK in instructions[:400]
 
 
