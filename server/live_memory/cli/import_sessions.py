@@ -378,7 +378,7 @@ def _page(outcome: Form) -> str:
         figures = " ".join(f"{row.get(name, 0):>{_width(name)},}" for name in names)
         lines.append(f"{figures}  {visible(row['root'])}")
     if not rows:
-        lines = ["nothing new: there is no session, or all of them were imported"]
+        lines = ["nothing new: there is no session, or `imported.json` says that it was imported"]
     elif outcome["dry_run"]:
         lines.append("nothing was sent: without --dry-run it is")
     if outcome["sessions_gone"]:

@@ -144,7 +144,7 @@ def test_nothing_there_is_said(shell: Shell) -> None:
     done = shell.run("import", "--dry-run")
     assert (done.code, done.out) == (
         0,
-        "nothing new: there is no session, or all of them were imported\n",
+        "nothing new: there is no session, or `imported.json` says that it was imported\n",
     )
 
 

@@ -176,12 +176,12 @@ def log_files(
     for where, _, names in os.walk(folder):
         for path in (Path(where, name) for name in names if name.endswith(ending)):
             try:
+                if path.lstat().st_mtime < since:
+                    continue
                 with _opened(path) as file:
                     state, head = os.fstat(file.fileno()), file.readline(_HEAD)
             except OSError as problem:
                 yield LeftOut(str(path), problem.strerror or str(problem))
-                continue
-            if state.st_mtime < since:
                 continue
 
             def events(unread: Unread, path: Path = path) -> Iterator[PastEvent]:
