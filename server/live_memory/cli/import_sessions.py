@@ -214,9 +214,9 @@ class _Run:
         return is_known
 
     def _put(self, event: PastEvent) -> None:
+        if event.kind is PastKind.QUESTION:
+            return  # it comes with what was concluded
         if event.kind is PastKind.CONCLUSION and not (self._keeps and event.cites):
-            return
-        if event.kind is PastKind.QUESTION and not self._keeps:
             return
         self._waiting.setdefault(event.folder, []).append(event.payload)
         self._events += 1
