@@ -49,7 +49,7 @@ def play(plan: dict[str, object]) -> dict[str, object]:
         environ = {**_texts(plan["environ"]), "ANTHROPIC_BASE_URL": api.base_url}
         runs = [_run(command, environ, api) for command in _list(plan["commands"])]
         heard_of = [
-            told(str(route), Path(str(plan["data_dir"])), project=str(plan["project"]))
+            told(str(route), Path(str(plan["data_dir"])), project=str(plan["cwd"]))
             for route in _list(plan["then"])
         ]
     return {"runs": runs, "requests": api.requests, "heard": heard, "told": heard_of}
