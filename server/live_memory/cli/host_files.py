@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 
 from live_memory.cli.config_edit import (
@@ -17,6 +18,7 @@ from live_memory.cli.config_edit import (
     JsonForm,
     JsonMember,
     MarkedBlock,
+    OwnText,
     TomlTable,
     read_toml,
 )
@@ -40,7 +42,7 @@ __all__ = [
 
 NAME = "live-memory"
 # A configuration is a few pages; what is larger is something else.
-_LARGEST = 4 * 1024 * 1024
+_LARGEST = 1024 * 1024
 _INSTRUCTIONS = """\
 Before you search or read files to find out how this codebase works, ask the tool `ask` of the MCP
 server `live-memory` one plain question. Its answer cites lines that were checked a moment ago.
@@ -197,6 +199,7 @@ HOSTS = {
         _JSONC,
         # It writes this itself into a file that has none.
         '{\n  "$schema": "https://opencode.ai/config.json"\n}\n',
+        hooks=_Files(("{opencode}/plugins/live-memory.js",), (".opencode/plugins/live-memory.js",)),
         instructions=_Files(("{opencode}/AGENTS.md",), ("AGENTS.md",)),
         listing=("opencode", "mcp", "list"),
     ),
@@ -276,6 +279,12 @@ def _hooks(name: str, scope: Scope, program: str) -> Iterator[HostChange]:
         for event, value in hook_entries(name, (program,)).items():
             edit = JsonElement(("hooks", event), value, _hook_of(name), form)
             yield HostChange(host.hooks.at(scope), edit, host.new_hooks)
+    if name == "opencode":
+        plugin = (resources.files("live_memory.client") / "opencode_plugin.js").read_text(
+            encoding="utf-8"
+        )
+        named = plugin.replace('["live-memory"]', json.dumps([program], ensure_ascii=False), 1)
+        yield HostChange(host.hooks.at(scope), OwnText(named))
 
 
 def snippets(program: str) -> Mapping[str, str]:

@@ -283,7 +283,7 @@ def test_a_project_has_files_of_its_own(shell: Shell, project: Path) -> None:
     assert made - {"net/retry.py"} == {
         *(".codex/config.toml", ".codex/hooks.json", ".cursor/mcp.json", ".cursor/hooks.json"),
         *(".vscode/mcp.json", ".github/hooks/live-memory.json", ".gemini/settings.json"),
-        *("opencode.json", "AGENTS.md", "GEMINI.md"),
+        *("opencode.json", ".opencode/plugins/live-memory.js", "AGENTS.md", "GEMINI.md"),
     }
     assert _tree(shell) == before
     for host in ("opencode", "gemini", "vscode", "cursor", "codex"):
