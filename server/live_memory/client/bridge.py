@@ -20,7 +20,7 @@ if not __package__:
     sys.path.append(__file__.rpartition("/live_memory/")[0])
 
 from live_memory import __version__
-from live_memory.client.calls import Call, Fields, Server
+from live_memory.client.calls import Call, Fields, OurServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -43,7 +43,7 @@ class Bridge:
             os.path.join(os.path.dirname(__file__), "offered.json"), encoding="utf-8"
         ) as file:
             self._offered = json.load(file)
-        self._server, self._started_for = Server(plugin), started_for(plugin)
+        self._server, self._started_for = OurServer(plugin), started_for(plugin)
         # A working folder cannot be removed.
         os.chdir("/")
         self._calls: dict[str | int, Call] = {}

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable
 
-__all__ = ["Call", "Fields", "Server"]
+__all__ = ["Call", "Fields", "OurServer"]
 
 Fields = dict[str, Any]
 
@@ -49,7 +49,7 @@ class Cut(Exception):
     """The server went away before its reply was whole."""
 
 
-class Server:
+class OurServer:
     """This user's one server; `plugin` is the folder of the plugin that we are part of, if any."""
 
     def __init__(self, plugin: str | None) -> None:
@@ -147,7 +147,7 @@ class Call:
 
     def __init__(
         self,
-        server: Server,
+        server: OurServer,
         params: Fields,
         *,
         project: Callable[[Fields], str | None],
@@ -212,6 +212,8 @@ class Call:
             NotThere, Cancelled: it is not.
         """
         server, began, told = self._server, time.monotonic(), ""
+        given = (self._params.get("arguments") or {}).get("timeout")
+        wait_s = min(WAIT_S, max(given, 1)) if isinstance(given, (int, float)) else WAIT_S
         while True:
             has_failed = server.failed_at > began
             try:
@@ -220,7 +222,7 @@ class Call:
                 self._check()
             if has_failed:
                 raise NotThere("Live Memory is not there: %s. Work without it." % server.said)
-            if time.monotonic() > began + WAIT_S:
+            if time.monotonic() > began + wait_s:
                 raise NotThere("%s; work without it for now and ask again later" % server.said)
             server.begin()
             if server.said != told:
