@@ -114,7 +114,9 @@ def test_every_host_starts_the_command_of_this_installation(shell: Shell) -> Non
     codex = tomllib.loads(texts.pop("codex"))["mcp_servers"]
     read = {host: json.loads(text) for host, text in texts.items()}
     plain = {"command": _PROGRAM, "args": ["mcp"]}
-    assert codex == {"live-memory": plain}
+    # Its hooks have these, and a server only if they are named.
+    folders = ["LIVE_MEMORY_DATA_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME"]
+    assert codex == {"live-memory": {**plain, "env_vars": folders}}
     assert read["gemini"]["mcpServers"] == {"live-memory": plain}
     assert read["cline"]["mcpServers"] == {"live-memory": {**plain, "timeout": 600}}
     assert read["cursor"]["mcpServers"] == {"live-memory": {"type": "stdio", **plain}}
