@@ -46,8 +46,9 @@ _LARGEST = 1024 * 1024
 # What decides where our data and settings are.
 _FOLDERS = ("LIVE_MEMORY_DATA_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME")
 _INSTRUCTIONS = """\
-Before you search or read files to find out how this codebase works, ask the tool `ask` of the MCP
-server `live-memory` one plain question. Its answer cites lines that were checked a moment ago.
+Before you search or read files to find out how this codebase works, ask one plain question with the
+tool `ask_live_memory` of the MCP server `live-memory`. Its answer cites lines that were checked a
+moment ago.
 """
 
 

@@ -269,6 +269,7 @@ def test_instructions_come_only_when_asked_for_and_go_with_the_rest(shell: Shell
     assert _run(shell, "connect", "codex", "--instructions", "--yes").code == 0
     told = (shell.folder / "home/.codex/AGENTS.md").read_text()
     assert told.startswith("# Mine\n<!-- live-memory: begin -->\n")
+    assert "`ask_live_memory`" in told
     assert _run(shell, "disconnect", "codex", "--yes").code == 0
     assert _tree(shell) == before
     refused = _run(shell, "connect", "cursor", "--instructions", "--yes")
