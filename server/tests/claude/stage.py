@@ -18,8 +18,15 @@ import pytest
 from tests.claude.fake_anthropic import Json, Turn
 
 __all__ = [
-    *("ASK", "PROJECT", "Client", "Outcome", "Run", "Stage"),
-    *("cut_off", "set_stage", "verified_lines"),
+    "ASK",
+    "PROJECT",
+    "Client",
+    "Outcome",
+    "Run",
+    "Stage",
+    "cut_off",
+    "set_stage",
+    "verified_lines",
 ]
 
 ASK = "mcp__plugin_live-memory_live-memory__ask_live_memory"
