@@ -60,8 +60,8 @@ fix: .venv/.dev ## format, and repair what a tool can repair
 contract: .venv/.dev ## the port contracts over every implementation
 	@$(PYTEST) tests/contracts $(PYTEST_ARGS)
 
-e2e: .venv/.dev ## real processes and, where it is installed, the real client
-	@$(PYTEST) tests/e2e tests/claude $(PYTEST_ARGS)
+e2e: .venv/.dev ## real processes and, where they are installed, the real clients
+	@$(PYTEST) tests/e2e tests/claude tests/hosts_real $(PYTEST_ARGS)
 
 docs: .venv/.runtime ## pages that are generated from the code
 	@$(BIN)/python -c 'from live_memory.cli.config import page; print(page(), end="")' > docs/settings.md

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import click
 
@@ -18,25 +18,42 @@ _GRACE_S = 30.0
 
 
 @click.command()
-@click.argument("question")
+@click.argument("question", nargs=-1, required=True)
 @cwd_option
 @click.option("--timeout", "timeout_s", type=float, default=60.0, help="Seconds, 5 to 1800.")
+@click.option("--long", "is_long", is_flag=True, help="All of it, also on a terminal.")
 @json_option
 @configured
 def ask(
-    configuration: Configuration, *, question: str, cwd: str, timeout_s: float, as_json: bool
+    configuration: Configuration,
+    *,
+    question: Sequence[str],
+    cwd: str,
+    timeout_s: float,
+    is_long: bool,
+    as_json: bool,
 ) -> None:
-    """Ask QUESTION about a codebase; the answer names its sources."""
+    """Ask QUESTION about a codebase; the answer names its sources.
+
+    On a terminal the finding comes in a few lines, --long shows all of it; a pipe gets all of it
+    as plain text.
+
+    \b
+    Examples:
+      live-memory ask where is the session cookie set
+      live-memory ask "who calls full_dispatch_request?" --cwd ~/src/flask --long
+    """
+    asked = " ".join(question)
     # Refused here by the rules that the server has too, before anybody is asked.
-    Question(question, Instant(0.0), Budget(timeout_s))
+    Question(asked, Instant(0.0), Budget(timeout_s))
     server = find(configuration.settings)
-    body: dict[str, object] = {"question": question, "cwd": absolute(cwd), "timeout": timeout_s}
+    body: dict[str, object] = {"question": asked, "cwd": absolute(cwd), "timeout": timeout_s}
     if as_json:
         body["why"] = True
     for reply in stream(server, "/v1/ask", body, timeout_s=timeout_s + _GRACE_S):
         if "answer" in reply:
             _show_progress("")
-            _show_answer(reply, as_json=as_json)
+            _show_answer(reply, is_long=is_long, as_json=as_json)
             return
         _show_progress(f"{reply.get('progress')} …")
     raise Failure(
@@ -46,9 +63,14 @@ def ask(
     )
 
 
-def _show_answer(reply: Mapping[str, object], *, as_json: bool) -> None:
+def _show_answer(reply: Mapping[str, object], *, is_long: bool, as_json: bool) -> None:
+    answer = reply["answer"]
     if as_json:
-        click.echo(json.dumps(reply["answer"]))
+        click.echo(json.dumps(answer))
+    elif sys.stdout.isatty() and isinstance(answer, dict):
+        from live_memory.cli.terminal import show_answer  # noqa: PLC0415  (takes long)
+
+        show_answer(answer, text=str(reply.get("text")), is_long=is_long)
     else:
         click.echo(str(reply.get("text")), nl=False)
 

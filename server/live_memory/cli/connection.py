@@ -24,7 +24,7 @@ from live_memory.web.identity import (
     read_token,
 )
 
-__all__ = ["ProvenServer", "find", "get", "health", "is_held", "post", "stream"]
+__all__ = ["ProvenServer", "find", "get", "health", "post", "stream"]
 
 # A server that is busy with a first look answers within this; a program that accepts and never
 # speaks costs no more than this.
@@ -72,17 +72,6 @@ def find(settings: Settings) -> ProvenServer:
     return ProvenServer(*there, found.pid, token, found.key)
 
 
-def is_held(host: str, port: int) -> bool:
-    """Whether any program listens there."""
-    try:
-        socket.create_connection((host, port), timeout=_PROBE_S).close()
-    except ConnectionRefusedError:
-        return False
-    except OSError:
-        return True
-    return True
-
-
 def _token(settings: Settings) -> str | None:
     """The installation's token; nothing where no server was ever started."""
     is_there = os.path.lexists(settings.data_dir / "token")
@@ -111,7 +100,7 @@ def _unproved(
 ) -> Failure:
     """Why our own server, which the kernel says is alive, did not prove itself."""
     ours = holder(settings.data_dir / "lock")
-    if ours is None or not is_held(*there):
+    if ours is None or not _is_held(*there):
         return _absent(settings)  # it has ended, or is about to
     if reply is None:
         what, kind = f"listens on port {ours.port} and does not answer", "timeout"
@@ -132,6 +121,17 @@ def _absent(settings: Settings) -> Failure:
     return Failure(
         "no Live Memory server runs", code=code, kind="unreachable", fix="run `live-memory start`"
     )
+
+
+def _is_held(host: str, port: int) -> bool:
+    """Whether any program listens there."""
+    try:
+        socket.create_connection((host, port), timeout=_PROBE_S).close()
+    except ConnectionRefusedError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 # Figures and forgetting take milliseconds; opening a large workspace for them takes longer.
@@ -165,9 +165,11 @@ def get(server: ProvenServer, path: str, **query: str) -> dict[str, object]:
     return _only(_lines(server, "GET", target, body=None, timeout_s=_QUICK_S))
 
 
-def post(server: ProvenServer, path: str, body: Mapping[str, object]) -> dict[str, object]:
-    """Send one object and read the reply."""
-    return _only(_lines(server, "POST", path, body=body, timeout_s=_QUICK_S))
+def post(
+    server: ProvenServer, path: str, body: Mapping[str, object], *, project: str | None = None
+) -> dict[str, object]:
+    """Send one object, of a project where one is named, and read the reply."""
+    return _only(_lines(server, "POST", path, body=body, timeout_s=_QUICK_S, project=project))
 
 
 def stream(
@@ -189,6 +191,7 @@ def _lines(
     *,
     body: Mapping[str, object] | None,
     timeout_s: float,
+    project: str | None = None,
 ) -> Iterator[dict[str, object]]:
     data = None if body is None else json.dumps(body).encode()
     connection = http.client.HTTPConnection(server.host, server.port)
@@ -196,7 +199,12 @@ def _lines(
     connection.auto_open = 0
     try:
         connection.sock, key = _proved(server, within_s=timeout_s)
-        headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+        headers: dict[str, str | bytes] = {
+            "Authorization": f"Bearer {key}",
+            "Content-Type": "application/json",
+        }
+        if project is not None:
+            headers["X-Live-Memory-Project"] = os.fsencode(project)
         connection.request(method, target, body=data, headers=headers)
         response = connection.getresponse()
         for line in response if response.status == http.client.OK else [response.read()]:

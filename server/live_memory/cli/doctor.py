@@ -28,7 +28,7 @@ from live_memory.core.errors import InvalidRequest
 from live_memory.settings import Configuration, Settings
 from live_memory.web.identity import published, read_token
 
-__all__ = ["CheckVerdict", "of_installation"]
+__all__ = ["CheckVerdict", "installed_plugins", "of_installation"]
 
 _GRAMMARS = (
     *("python", "javascript", "typescript", "go", "rust", "java"),
@@ -86,8 +86,7 @@ def of_plugin(settings: Settings) -> Iterator[Check]:
             yield Check("claude", CheckVerdict.FAIL, found, "claude update")
         else:
             yield Check("claude", CheckVerdict.OK, program)
-        plugins = json.loads(_said_by(program, "plugin", "list", "--json"))
-        ours = [p for p in plugins if str(p["id"]).startswith("live-memory@")]
+        ours = installed_plugins(program)
     except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError):
         yield Check(
             "plugin", CheckVerdict.WARN, "`claude plugin list` gave no list", "update claude"
@@ -101,6 +100,17 @@ def of_plugin(settings: Settings) -> Iterator[Check]:
         yield Check("plugin", CheckVerdict.WARN, f"{ours[0]['id']} is disabled", fix)
     else:
         yield Check("plugin", CheckVerdict.OK, f"{ours[0]['id']} {ours[0].get('version')}")
+
+
+def installed_plugins(program: str) -> list[dict[str, object]]:
+    """Our plugins, as Claude Code lists them.
+
+    Raises:
+        OSError, SubprocessError: it does not run, or fails.
+        ValueError, LookupError, TypeError: it gives no list.
+    """
+    plugins = json.loads(_said_by(program, "plugin", "list", "--json"))
+    return [plugin for plugin in plugins if str(plugin["id"]).startswith("live-memory@")]
 
 
 def _said_by(program: str, *question: str) -> bytes:

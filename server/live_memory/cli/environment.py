@@ -9,7 +9,7 @@ import fcntl
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
@@ -32,6 +32,7 @@ __all__ = [
     "is_of_a_session",
     "lasting",
     "limit_malloc_arenas",
+    "plugin_watch",
     "settings_in",
     "trouble_of",
 ]
@@ -96,6 +97,47 @@ class StartMode(StrEnum):
     """A session or `start` brought it up: nobody but us looks after it."""
     SERVICE = "service"
     """The machine's supervisor runs it: it stays, and takes the place of a background one."""
+
+
+def plugin_watch(environ: Mapping[str, str]) -> Callable[[], bool] | None:
+    """What tells whether the plugin that started this server is gone; nothing where none did.
+
+    The host leaves the folder of a plugin that is uninstalled or replaced where it is. It marks its
+    own copies with a file, and one that it read in place only leaves its list. So what held at the
+    start has to hold on.
+    """
+    root = Path(environ.get("LIVE_MEMORY_PLUGIN_ROOT", ""))
+    if not root.is_absolute():
+        return None
+    host = environ.get("CLAUDE_CONFIG_DIR") or str(Path.home() / ".claude")
+    signs: tuple[Callable[[], bool], ...] = (
+        lambda: _is_there(root / ".claude-plugin/plugin.json"),
+        lambda: not _is_there(root / ".orphaned_at"),
+        lambda: _is_listed(Path(host, "plugins/installed_plugins.json")),
+    )
+    held = [sign for sign in signs if sign()]
+    return lambda: not all(sign() for sign in held)
+
+
+def _is_there(file: Path) -> bool:
+    """Whether there is such a file; what cannot be looked at is there as before."""
+    try:
+        file.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _is_listed(file: Path) -> bool:
+    """Whether the host's list of plugins names ours, whatever form it has."""
+    try:
+        return b'"live-memory@' in file.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
 
 
 class ExitCode(IntEnum):

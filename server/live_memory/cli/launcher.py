@@ -186,7 +186,7 @@ def _numbers(release: str) -> tuple[int, ...]:
 
 
 LOG_NAME = "server.log"
-_LOCK_NAME = "start.lock"
+START_LOCK = "start.lock"
 # How a line for a person begins, among those of the log.
 _SAID = "live-memory: "
 _LOOK_EVERY_S = 0.05
@@ -234,7 +234,7 @@ def _alone(configuration: Configuration, *, until: float) -> ProvenServer:
     settings = configuration.settings
     ensure_data_dir(settings.data_dir)
     left_s = max(0.0, until - time.monotonic())
-    with FileLock(settings.data_dir / _LOCK_NAME) as lock:
+    with FileLock(settings.data_dir / START_LOCK) as lock:
         if not lock.take(within_s=left_s):
             raise _too_slow(settings.data_dir)
         try:

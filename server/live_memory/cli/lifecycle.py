@@ -1,11 +1,12 @@
 """`start`, `status` and `stop`; `mcp`, which is run without this where it is told nothing."""
 
 import json
+import socket
 from pathlib import Path
 
 import click
 
-from live_memory.cli.connection import ProvenServer, find, health, is_held
+from live_memory.cli.connection import ProvenServer, find, health
 from live_memory.cli.environment import ExitCode, Failure
 from live_memory.cli.launcher import ensure_running, stop_unheard
 from live_memory.cli.launcher import stop as end
@@ -57,16 +58,7 @@ def status(configuration: Configuration, *, as_json: bool) -> None:
 @configured
 def stop(configuration: Configuration, *, as_json: bool) -> None:
     """Stop the server; what it knows is saved first."""
-    try:
-        server = find(configuration.settings)
-    except Failure as problem:
-        pid = stop_unheard(configuration.settings) if problem.code == ExitCode.LOCKED else None
-        # Nothing runs: that is what was asked for.
-        if pid is None and problem.code != ExitCode.UNREACHABLE:
-            raise
-    else:
-        end(server, configuration.settings, within_s=_STOP_S)
-        pid = server.pid
+    pid = end_running(configuration.settings)
     if as_json:
         click.echo(json.dumps({"stopped": False} if pid is None else {"stopped": True, "pid": pid}))
     else:
@@ -82,17 +74,48 @@ def mcp() -> None:
     bridge.main()
 
 
+def end_running(settings: Settings) -> int | None:
+    """End the server, also one that hangs; its process, or nothing where none runs.
+
+    Raises:
+        Failure: it cannot be ended, or it is not sure that it is ours.
+    """
+    try:
+        server = find(settings)
+    except Failure as problem:
+        pid = stop_unheard(settings) if problem.code == ExitCode.LOCKED else None
+        # Nothing runs: that is what was asked for.
+        if pid is None and problem.code != ExitCode.UNREACHABLE:
+            raise
+        return pid
+    end(server, settings, within_s=_STOP_S)
+    return server.pid
+
+
 def elsewhere(configuration: Configuration, server: ProvenServer) -> str | None:
     """Why the server is not on the port that was set; nothing where none was."""
     wished = configuration.settings.port
     if configuration.sources["port"] == "default" or server.port == wished:
         return None
-    if is_held(server.host, wished):
-        return f"port {wished} is held by another program: the server has port {server.port}"
+    why = _refused(server.host, wished)
+    if why is not None:
+        return f"port {wished} cannot be had ({why}): the server has port {server.port}"
     return (
         f"the server runs on port {server.port}: to have it on {wished}, run `live-memory stop`, "
         "then `live-memory start` again"
     )
+
+
+def _refused(host: str, port: int) -> str | None:
+    """Why a server cannot have a port now; nothing where it can."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind((host, port))
+        except OSError as problem:
+            return str(problem.strerror).lower()
+    return None
 
 
 def plugin_folder() -> Path | None:

@@ -40,12 +40,18 @@ _COMMANDS = {
     "stats": "facts",
     "empty": "facts",
     "facts": "facts",
+    "import": "import_sessions",
     "config": "config",
+    "connect": "connect",
+    "disconnect": "connect",
     "doctor": "doctor",
     "stop": "lifecycle",
     "service": "service",
     "mcp": "lifecycle",
+    "uninstall": "uninstall",
     "serve": "serve",
+    "completion": "completion",
+    "headers": "lifecycle",
 }
 _SHORT = {
     "start": "Start the server in the background, unless it runs.",
@@ -54,12 +60,17 @@ _SHORT = {
     "stats": "Show what is remembered about a workspace.",
     "empty": "Forget a workspace.",
     "facts": "List what was distilled, say why, pin or forget.",
+    "import": "Learn from past sessions of coding tools.",
     "config": "Show the settings in force.",
+    "connect": "Let another coding tool ask, and be learned from.",
+    "disconnect": "Take out what connect wrote.",
     "doctor": "Check the installation and name the fix for what is wrong.",
     "stop": "Stop the server.",
     "service": "Let the machine start the server and keep it running.",
     "mcp": "Speak MCP over standard input and output, for a client.",
+    "uninstall": "Stop the server and remove what it wrote.",
     "serve": "Run the server in the foreground.",
+    "completion": "Let your shell complete commands and options.",
 }
 
 
@@ -73,7 +84,8 @@ class _Commands(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         module = importlib.import_module(f"live_memory.cli.{_COMMANDS[cmd_name]}")
-        found = getattr(module, "command" if cmd_name == "serve" else cmd_name)
+        # The name of one is a word of the language, and of one that of its module.
+        found = getattr(module, "command" if cmd_name in ("serve", "import") else cmd_name)
         return found if isinstance(found, click.Command) else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

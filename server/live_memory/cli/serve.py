@@ -26,6 +26,7 @@ from live_memory.cli.environment import (
     is_of_a_session,
     lasting,
     limit_malloc_arenas,
+    plugin_watch,
     settings_in,
 )
 from live_memory.cli.main import data_dir_option
@@ -181,7 +182,9 @@ def _serve_on(
     try:
         identity = Identity(token, here.port, here.pid, here.host)
         app = build_app(configuration, identity=identity, log=log, reread=reread)
-        leaving = IdleExit(_quiet_s(configuration, StartMode(here.mode)), say=_say)
+        quiet_s = _quiet_s(configuration, StartMode(here.mode))
+        is_ours_alone = here.mode == StartMode.BACKGROUND
+        leaving = IdleExit(quiet_s, _say, plugin_watch(os.environ) if is_ours_alone else None)
         return anyio.run(functools.partial(host_app, app, listener, leaving=leaving))
     finally:
         with suppress(OSError):

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from xml.sax.saxutils import escape
 
 import click
 import platformdirs
@@ -17,7 +18,7 @@ from live_memory.cli.connection import find, health
 from live_memory.cli.environment import ExitCode, Failure, StartMode, absolute_path
 from live_memory.cli.main import configured, json_option
 from live_memory.core.errors import InvalidRequest
-from live_memory.settings import PREFIX, Configuration, Settings, config_file
+from live_memory.settings import PREFIX, Configuration, Settings
 from live_memory.web.identity import ensure_data_dir
 
 __all__ = ["Launchd", "Service", "environment_file", "launchd_agent", "supervisor", "systemd_unit"]
@@ -162,6 +163,11 @@ class Systemd:
         """The unit; its environment is a file of its own."""
         return systemd_unit(service).encode()
 
+    def serves(self, data_dir: Path) -> bool:
+        """Whether the unit that is there is about this data folder; an `OSError` without one."""
+        flag = _quoted(f"--data-dir={data_dir}", doubled="%$")
+        return flag in self.file.read_text(encoding="utf-8", errors="replace")
+
     def check(self) -> None:
         """Ask the manager something that changes nothing.
 
@@ -226,6 +232,12 @@ class Launchd:
         """The property list, with the environment in it."""
         return launchd_agent(service, environ)
 
+    def serves(self, data_dir: Path) -> bool:
+        """Whether the agent that is there is about this data folder; an `OSError` without one."""
+        return f"<string>--data-dir={escape(str(data_dir))}</string>" in self.file.read_text(
+            "utf-8"
+        )
+
     def check(self) -> None:
         """It is part of the system."""
 
@@ -271,6 +283,23 @@ def supervisor(*, is_system: bool, platform: str = sys.platform) -> Systemd | La
     )
 
 
+def installed_for(settings: Settings) -> Systemd | Launchd | None:
+    """The user's own service, where it is about this data folder."""
+    try:
+        there = supervisor(is_system=False)
+        is_it = there.serves(settings.data_dir.absolute())
+    except (Failure, OSError):
+        return None
+    return there if is_it else None
+
+
+def remove(there: Systemd | Launchd) -> None:
+    """Stop a service and remove what starts it."""
+    there.stop()
+    _remove(there.file)
+    there.forget()
+
+
 def _domain() -> str:
     return f"gui/{os.getuid()}"
 
@@ -294,7 +323,7 @@ def _run(program: str, *words: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.CompletedProcess([program], 1, "", str(problem))
 
 
-_ENVIRONMENT = "service.env"
+ENVIRONMENT = "service.env"
 _TEMPORARY = Path("/tmp")  # noqa: S108  (named for a unit; nothing is made there)
 
 _system = click.option("--system", "is_system", is_flag=True, help="Of the machine, not of you.")
@@ -340,18 +369,14 @@ def uninstall(configuration: Configuration, *, is_system: bool) -> None:
     """Stop it and remove what install wrote; what it knows stays."""
     settings = configuration.settings
     there = supervisor(is_system=is_system)
-    environment = settings.data_dir / _ENVIRONMENT
+    environment = settings.data_dir / ENVIRONMENT
     was_there = there.file.exists()
     if was_there:
-        there.stop()
-        _remove(there.file)
-        there.forget()
+        remove(there)
     environment.unlink(missing_ok=True)
     click.echo(f"removed {there.file}" if was_there else "no service is installed")
     if settings.data_dir.exists():
-        click.echo(f"what is left is the data folder; to remove it: rm -r '{settings.data_dir}'")
-    if config_file().exists():
-        click.echo(f"and your settings; to remove them: rm '{config_file()}'")
+        click.echo(f"the data folder '{settings.data_dir}' is left: see `live-memory uninstall`")
 
 
 @service.command()
@@ -386,7 +411,7 @@ def _described(settings: Settings, *, is_system: bool) -> Service:
             f"--data-dir={data_dir}",
         ),
         data_dir=data_dir,
-        environment=data_dir / _ENVIRONMENT,
+        environment=data_dir / ENVIRONMENT,
         user=owner.pw_name if is_system else None,
         # The user's own Claude Code, where it answers, keeps its login there.
         writable=(Path(owner.pw_dir, ".claude"), Path(owner.pw_dir, ".claude.json"), _TEMPORARY),

@@ -1,10 +1,16 @@
 """Tells the Live Memory server what the agent read, changed and ran; run by the host each time.
 
+    hook.py [HOST]
+
 Names, ranges and commands only: what a file or a program said never leaves this process. What the
 agent said at the end of its work is sent where it cites a place, and how its task begins, unless
 `remember_conclusions` is off. The server proves that it is ours before it hears anything. Whatever
 goes wrong, this ends soon, says nothing and exits 0; an event that could not be sent is written
 down for the server to find.
+
+Hosts that run Claude Code's hooks run this too, so who called is told by what they send. All is
+brought to one form here but names: of events, of tools and of what holds a path (the dialects of
+the server in `adapters/hooks`).
 """
 
 from __future__ import annotations
@@ -30,7 +36,7 @@ from live_memory.client.discovery import (
     reply_of,
 )
 
-__all__ = ["main"]
+__all__ = ["LARGEST_PAYLOAD", "LONGEST_COMMAND", "conclusion", "main"]
 
 Fields = dict[str, Any]
 
@@ -41,19 +47,45 @@ UNTIL = time.monotonic() + BUDGET_S
 LARGEST_PAYLOAD, LONGEST_COMMAND = 8 * 1024 * 1024, 16_000
 # Bytes of a conclusion, characters of a task.
 LONGEST_TEXT, LONGEST_TASK = 16_000, 300
-HELPER_TOOLS, SPEAKING = ("Agent", "Task"), ("Stop", "SubagentStop", "UserPromptSubmit")
+HELPER_TOOLS = ("Agent", "Task", "invoke_agent")
+# Events that tell what an agent was asked and what it said at the end, and where they have it.
+ASKED = {
+    **dict.fromkeys(("UserPromptSubmit", "BeforeAgent", "beforeSubmitPrompt"), "prompt"),
+    "chat.message": "prompt",
+    "subagentStop": "task",
+}
+SAID = {
+    **dict.fromkeys(("Stop", "SubagentStop", "session.idle"), "last_assistant_message"),
+    "AfterAgent": "prompt_response",
+    "afterAgentResponse": "text",
+    "subagentStop": "summary",
+}
 OFF = frozenset("0 off f false n no".split())
 NOISY = frozenset([".git", "node_modules", ".venv", "__pycache__"])
+PATHS = ("file_path", "filePath", "notebook_path", "path")
+LINES = [dict.fromkeys(("newStart", "newLines"))]
 KEPT = {
     **dict.fromkeys(
-        "hook_event_name session_id agent_id agent_type cwd transcript_path tool_name "
-        "file_path event source reason is_interrupt".split()
+        "hook_event_name hookEventName session_id sessionId conversation_id agent_id agent_type "
+        "cwd transcript_path tool_name tool_use_id event source reason is_interrupt "
+        "command file_path".split()
     ),
-    "tool_input": dict.fromkeys(("file_path", "notebook_path", "offset", "limit", "command")),
+    "workspace_roots": [None],
+    "tool_input": {
+        **dict.fromkeys(PATHS),
+        **dict.fromkeys(
+            "offset limit start_line end_line startLine endLine command dir_path workdir "
+            "working_directory".split()
+        ),
+        "replacements": [dict.fromkeys(PATHS)],
+        "files": [{"file_path": None, "change": None, "structuredPatch": LINES}],
+    },
     "tool_response": {
         "file": dict.fromkeys(("startLine", "numLines", "totalLines")),
-        "structuredPatch": [dict.fromkeys(("newStart", "newLines"))],
+        "structuredPatch": LINES,
         "interrupted": None,
+        "exit": None,
+        "error": {"type": None},
     },
 }
 
@@ -74,16 +106,17 @@ def kept(value: Any, wanted: Any) -> Any:
 
 def words_in(payload: Fields) -> Fields:
     """What an agent was asked or concluded, as fields of the event; nothing if that is nothing."""
-    name, given = payload.get("hook_event_name"), payload.get("tool_input")
-    if name == "UserPromptSubmit":
-        # The host announces by a prompt of its own that a helper ended.
-        prompt = beginning(payload.get("prompt"), LONGEST_TASK)
-        return {"prompt": prompt} if prompt and not prompt.startswith("<task-notification>") else {}
-    if name in SPEAKING:
+    name, given = name_of(payload), payload.get("tool_input")
+    if name in ASKED or name in SAID:
+        prompt = beginning(payload.get(ASKED.get(name, "")), LONGEST_TASK)
+        # Claude Code announces by a prompt of its own that a helper ended.
+        prompt = "" if prompt.startswith("<task-notification>") else prompt
         # What the host does for itself ends like a helper, and has no type.
         is_own = name == "SubagentStop" and not payload.get("agent_type")
-        text = "" if is_own else conclusion(payload.get("last_assistant_message"))
-        return {"last_assistant_message": text} if text else {}
+        text = "" if is_own else conclusion(payload.get(SAID.get(name, "")))
+        found = {"prompt": prompt, "last_assistant_message": text}
+        is_told = text or name not in SAID
+        return {key: words for key, words in found.items() if words and is_told}
     made = kept(payload.get("tool_response"), {"agentId": None, "content": [{"text": None}]}) or {}
     texts = [part["text"] for part in made.get("content", []) if part]
     text = conclusion("\n".join(one for one in texts if isinstance(one, str)))
@@ -136,20 +169,80 @@ def deliver(folder: str, project: str, event: Fields) -> int:
         return reply_of(connection, until=UNTIL)[0]
 
 
-def event_of(payload: Fields) -> Fields | None:
+def host_of(payload: Fields) -> str:
+    """Which host sends this: others run Claude Code's hooks as well."""
+    if any(name in payload for name in ("conversation_id", "cursor_version", "workspace_roots")):
+        return "cursor"
+    if "turn_id" in payload or "/rollout-" in str(payload.get("transcript_path")):
+        return "codex"
+    if name_of(payload) in ("BeforeAgent", "AfterAgent", "AfterTool"):
+        return "gemini"
+    # Gemini's events of a session are Claude Code's.
+    return "vscode" if "hookEventName" in payload or "timestamp" in payload else "claude_code"
+
+
+def name_of(payload: Fields) -> str:
+    """The name of the event."""
+    name = payload.get("hook_event_name") or payload.get("hookEventName")
+    return name if isinstance(name, str) else ""
+
+
+def event_of(payload: Fields, host: str = "claude_code") -> Fields | None:
     """What of a payload is sent, if anything."""
-    event: Fields = kept(payload, KEPT)
-    speaks = event.get("hook_event_name") in SPEAKING
+    if host != "claude_code":
+        from live_memory.client.one_form import in_one_form
+
+        payload = in_one_form(payload, host, until=UNTIL)
+    event: Fields = {"host": host, **kept(payload, KEPT)}
+    speaks = name_of(event) in ASKED or name_of(event) in SAID
     if speaks or event.get("tool_name") in HELPER_TOOLS:
         words = words_in(payload) if remembers() else {}
         return {**event, **words} if words else None
     return event
 
 
+def project_of(event: Fields, host: str) -> str:
+    """The folder that the session is about."""
+    if host == "claude_code":
+        return os.environ.get("CLAUDE_PROJECT_DIR") or os.getcwd()
+    # Cursor runs hooks in a folder of its own, and may have several projects open.
+    roots = [root for root in event.get("workspace_roots") or [] if isinstance(root, str)]
+    path = path_in(event)
+    holding = [root for root in roots if path.startswith(root.rstrip("/") + "/")]
+    if roots:
+        return max(holding or roots[:1], key=len)
+    # Codex names the folder that a command ran in.
+    cwd = None if host == "codex" else event.get("cwd")
+    return cwd if isinstance(cwd, str) and cwd else os.getcwd()
+
+
+def is_told_by_its_own(host: str, project: str) -> bool:
+    """Whether a host that runs Claude Code's hooks has ours of its own as well.
+
+    Of the others each event has a name, by which the server knows what it was told before.
+    """
+    if host != "cursor":
+        return False
+    for folder in (os.path.expanduser("~"), project):
+        try:
+            with open(os.path.join(folder, ".cursor/hooks.json"), "rb") as file:
+                if b"hook cursor" in file.read(LARGEST_PAYLOAD):
+                    return True
+        except (OSError, ValueError):
+            pass
+    return False
+
+
+def path_in(event: Fields) -> str:
+    """The file that an event is about, if it is about one."""
+    given = event.get("tool_input", {})
+    names = [event.get("file_path"), *(given.get(name) for name in PATHS)]
+    return next((name for name in names if isinstance(name, str)), "")
+
+
 def is_noise(event: Fields, folder: str) -> bool:
     """Our own data, and changes in folders that programs fill."""
-    path = event.get("file_path") or event.get("tool_input", {}).get("file_path") or ""
-    path = path.replace("\\", "/")
+    path = path_in(event).replace("\\", "/")
     if path.startswith(folder.replace("\\", "/") + "/"):
         return True
     parts = path.split("/")
@@ -161,7 +254,7 @@ def payload() -> Fields:
     """The event on standard input, read to its end or to the end of the budget."""
     import select
 
-    data = b""
+    data = bytearray()
     while len(data) <= LARGEST_PAYLOAD:
         # What is there is read even if the machine was too busy to start us in time.
         wait_s = max(0.0, UNTIL - time.monotonic())
@@ -177,9 +270,13 @@ def payload() -> Fields:
 
 def main() -> None:
     """Send one event, or write it down."""
-    project = os.environ.get("CLAUDE_PROJECT_DIR") or os.getcwd()
-    event, folder = event_of(payload()), data_folder()
+    said, named = payload(), "".join(sys.argv[1:2]).replace("claude_code", "")
+    host = named or host_of(said)
+    event, folder = event_of(said, host), data_folder()
     if event is None or is_noise(event, folder):
+        return
+    project = project_of(event, host)
+    if not named and is_told_by_its_own(host, project):
         return
     try:
         status = deliver(folder, project, event)

@@ -18,6 +18,8 @@ if sys.platform != "win32":
 
 __all__ = ["write_down"]
 
+# Where an event has a path.
+NAMES = ("file_path", "filePath", "notebook_path", "path", "dir_path", "workdir")
 # Half of what is kept.
 MOST_BYTES = 256 * 1024
 # What shows files, and what only leads there. Of any other command nothing is learned, and it may
@@ -44,18 +46,20 @@ def write_down(folder: str, project: str, event: dict[str, Any], *, until: float
     """Keep an event for later in a bounded file of ours, without anything that may be a secret."""
     tool = event.get("tool_input", {})
     # What a person or an agent asked for may hold anything.
-    if event.pop("prompt", None):
+    if event.pop("prompt", None) and "last_assistant_message" not in event:
         return
     tool.pop("prompt", None)
     if "last_assistant_message" in event:
         event["last_assistant_message"] = _harmless(event["last_assistant_message"])
     for part in event.get("tool_response", {}).get("content", []):
         part["text"] = _harmless(part["text"])
-    if tool.get("command") and not _only_shows(tool["command"]):
-        tool["command"] = "unknown"
-    names = [tool.get("file_path"), tool.get("notebook_path"), event.get("file_path")]
+    holders = [event, tool, *tool.get("files", []), *tool.get("replacements", [])]
+    for holder in holders:
+        if "command" in holder and not _only_shows(str(holder["command"])):
+            holder["command"] = "unknown"
+    names = [holder.get(name, "") for holder in holders for name in NAMES]
     line: dict[str, Any] = {"project": project, "payload": event}
-    if any(name and _may_be_secret(name) for name in names):
+    if any(_may_be_secret(str(name)) for name in names):
         line = {"project": project, "dropped": 1}
     _append(folder, json.dumps(line), until)
 

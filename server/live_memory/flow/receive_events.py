@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
+from dataclasses import replace
 from typing import Protocol
 
 import anyio
@@ -13,6 +14,7 @@ from live_memory.core.errors import InvalidRequest, LiveMemoryError, StoreUnavai
 from live_memory.core.hosts.events import (
     AgentConcluded,
     HostEvent,
+    HostReport,
     TaskGiven,
     inside,
     shortened,
@@ -39,6 +41,11 @@ Payload = Mapping[str, object]
 _SPOOL_PAUSE_S = 1.0
 # A burst names one folder over and over: where it leads is found out once in this time.
 _RECENT_S, _MOST_RECENT = 1.0, 64
+# Two registrations of ours in one host tell the same call of a tool within this time; a host whose
+# names of calls are not unique may tell the same of another one later.
+_DOUBLE_S, _MOST_CALLS = 10.0, 512
+# Who waits for what was taken is told after this how much still waits.
+_TO_LEARN_S = 20.0
 # Characters of a name of an agent, and agents whose task is known.
 _LONGEST_NAME, _MOST_TASKS = 100, 256
 
@@ -103,6 +110,8 @@ class Reception:
         self._recent: dict[str, tuple[float, _Learner]] = {}
         # What each agent was asked last, by its session and its own name.
         self._tasks: dict[tuple[str, str], str] = {}
+        # Calls of tools that were told just now, and when.
+        self._calls: dict[object, float] = {}
 
     async def run(self) -> None:
         """Empty the spool at the start and whenever a hook reaches us, until cancelled."""
@@ -127,12 +136,50 @@ class Reception:
             await self._caught_up.wait()
         await self._take(payloads, project=project)
 
+    async def unlearned(self, project: str) -> int:
+        """Wait a while until all that was taken for a folder is learned; how much still waits.
+
+        Raises:
+            InvalidRequest: it is no workspace.
+            Unavailable: it cannot be opened.
+        """
+        with ExitStack() as held:
+            ingestor = (await self._workspace(project, held)).ingestor
+            with anyio.move_on_after(_TO_LEARN_S):
+                await ingestor.caught_up()
+            return len(ingestor.unlearned)
+
     async def _take(self, payloads: Sequence[Payload], *, project: str | None) -> None:
+        reports = [self._dialect.parse(payload) for payload in payloads]
+        new = [report for report in reports if self._is_new(report)]
+        is_heard = False
+        try:
+            await self._hear(new, project=project)
+            is_heard = True
+        finally:
+            # Else it comes again.
+            if not is_heard:
+                for report in new:
+                    self._calls.pop(_told_of(report), None)
+
+    def _is_new(self, report: HostReport) -> bool:
+        """Whether the call of a tool that it tells of was not told just now."""
+        now, calls = anyio.current_time(), self._calls
+        while calls and (len(calls) > _MOST_CALLS or now - next(iter(calls.values())) > _DOUBLE_S):
+            del calls[next(iter(calls))]
+        if report.call is None:
+            return True
+        told = _told_of(report)
+        is_new = told not in calls
+        if is_new:
+            calls[told] = now
+        return is_new
+
+    async def _hear(self, reports: Sequence[HostReport], *, project: str | None) -> None:
         subjects: dict[str, list[Interest]] = {}
         said: dict[str, list[Conclusion]] = {}
         events, not_understood = Counter[str](), Counter[str]()
-        for payload in payloads:
-            report = self._dialect.parse(payload)
+        for report in reports:
             cwd = project or report.cwd
             if cwd is None:
                 raise InvalidRequest("no folder: send X-Live-Memory-Project, or a payload's 'cwd'")
@@ -178,7 +225,7 @@ class Reception:
                 del self._tasks[next(iter(self._tasks))]
         elif isinstance(event, AgentConcluded):
             task = self._tasks.get((event.session, event.agent), "")
-            yield Conclusion(event.text, event.author, event.session, task)
+            yield Conclusion(event.text, event.author, event.session, task, said_at=event.at)
 
     async def _taken_out(
         self, subjects: list[Interest], home: _Learner, held: ExitStack
@@ -232,6 +279,10 @@ class Reception:
                     continue  # the folder is gone since
 
 
+def _told_of(report: HostReport) -> object:
+    return report.call, report.events
+
+
 def _is_in(folders: Sequence[str], subject: Interest) -> bool:
     if isinstance(subject, AnythingChanged | Conclusion):
         return False
@@ -252,11 +303,11 @@ async def _cleaned(said: Conclusion, cwd: str, home: _Learner) -> Conclusion:
                 text = re.sub(
                     rf"(?<![\w./~-]){re.escape(folder)}/", below.replace("\\", r"\\"), text
                 )
-        return Conclusion(
-            _plain(text, LONGEST_CONCLUSION, redactor),
-            said.author,
-            said.session[:_LONGEST_NAME],
-            _plain(said.task, LONGEST_TASK, redactor),
+        return replace(
+            said,
+            text=_plain(text, LONGEST_CONCLUSION, redactor),
+            session=said.session[:_LONGEST_NAME],
+            task=_plain(said.task, LONGEST_TASK, redactor),
         )
 
     return await anyio.to_thread.run_sync(clean)

@@ -343,6 +343,10 @@ class Drain:
             else:
                 return
 
+    def is_quiet(self, for_s: float) -> bool:
+        """Whether no client has spoken for so long, and none may speak on."""
+        return not self._clients and anyio.current_time() - self._spoke_at >= for_s
+
     def ask_to_stop(self) -> None:
         """Make whoever waits for it stop the server."""
         self._asked_to_stop.set()

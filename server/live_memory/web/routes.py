@@ -437,15 +437,22 @@ class Routes:
         return _json(fact_form(await self._hub.forget_fact(cwd, fact_of(fields))))
 
     async def notify(self, request: Request) -> ASGIApp:
-        """Take in what a host's hooks say; 202 means that it survives a crash."""
-        events = parse_events(await json_object(request))
+        """Take in what a host's hooks say; 202 means that it survives a crash.
+
+        Who sends much at once says `wait`, and is told how much is not learned yet.
+        """
+        fields = await json_object(request)
+        events = parse_events(fields)
         if len(events) > MOST_EVENTS:
             why = f"more than {MOST_EVENTS} events: send less at once"
             return _refused(Problem(413, ErrorClass.LIMIT, why))
         named = project_of(request.headers)
         project = None if named is None else await folder(None, named)
         await self._reception.take(events, project=project)
-        return _accepted(len(events))
+        if fields.get("wait") is not True or project is None:
+            return _accepted(len(events))
+        waiting = await self._reception.unlearned(project)
+        return _json({"accepted": len(events), "waiting": waiting}, status=202)
 
     async def reload(self, request: Request) -> ASGIApp:
         """Read the configuration again and use its model from now on."""

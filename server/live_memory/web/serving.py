@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import anyio
+import anyio.to_thread
 import httptools
 import uvicorn
 from uvicorn.config import Config
@@ -446,12 +447,20 @@ def server_for(app: App) -> "Server":
     )
 
 
+# Whoever removed what a server was started for expects no process of ours after a minute.
+_LOOK_EVERY_S, _LEFT_ALONE_S = 10.0, 45.0
+
+
 @dataclass(frozen=True, slots=True)
 class IdleExit:
-    """When a server ends by itself, and whom it tells: quiet for so long, never by default."""
+    """When a server ends by itself, and whom it tells: quiet for so long, never by default.
+
+    `is_left_behind` says whether what it was started for is gone; it may look at the disk.
+    """
 
     after_quiet_s: float | None = None
     say: Callable[[str], None] = _nothing
+    is_left_behind: Callable[[], bool] | None = None
 
 
 _NEVER = IdleExit()
@@ -473,6 +482,8 @@ async def host_app(app: App, listener: socket.socket, *, leaving: IdleExit = _NE
             tasks.start_soon(collect_at_rest)
             if leaving.after_quiet_s:
                 tasks.start_soon(_stop_when_quiet, app, server, leaving)
+            if leaving.is_left_behind is not None:
+                tasks.start_soon(_stop_when_left_behind, app, server, leaving)
             await server.serve(sockets=[listener])
             tasks.cancel_scope.cancel()
     if app.refused is not None:
@@ -524,6 +535,16 @@ async def _stop_when_quiet(app: App, server: Server, leaving: IdleExit) -> None:
     assert leaving.after_quiet_s is not None
     await app.drain.quiet(leaving.after_quiet_s)
     leaving.say(f"nobody spoke for {leaving.after_quiet_s:g} s: ends until it is needed again")
+    await stop(app, server)
+
+
+async def _stop_when_left_behind(app: App, server: Server, leaving: IdleExit) -> None:
+    assert leaving.is_left_behind is not None
+    while not (
+        app.drain.is_quiet(_LEFT_ALONE_S) and await anyio.to_thread.run_sync(leaving.is_left_behind)
+    ):
+        await anyio.sleep(_LOOK_EVERY_S)
+    leaving.say("what started it is gone, and nobody speaks to it: ends")
     await stop(app, server)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
-from live_memory.adapters.hooks.claude_code import ClaudeCode
+from live_memory.adapters.hooks.every_host import EveryHost
 from live_memory.adapters.hooks.spool import DiskSpool, IgnoreEvents
 from live_memory.adapters.index.sqlite import SqliteIndex
 from live_memory.adapters.index.worker_pool import SyntaxWorkers, spare_processors
@@ -28,7 +28,7 @@ from live_memory.adapters.workspace.ripgrep import Runner, find_programs
 from live_memory.core.companion.chat import Caps
 from live_memory.core.errors import StoreUnavailable
 from live_memory.core.hosts.events import AgentConcluded, TaskGiven
-from live_memory.core.reading.redaction import Redactor
+from live_memory.core.reading.redaction import DEFAULT, Redactor
 from live_memory.core.values import Instant
 from live_memory.flow.indexing import Turns
 from live_memory.flow.model_slot import Companion, ModelRest, SpendLimiter
@@ -44,7 +44,7 @@ from live_memory.web.identity import Identity
 from live_memory.wiring.choose_model import choose, secrets_of
 from live_memory.wiring.descriptors import room_for_workspaces
 
-__all__ = ["build"]
+__all__ = ["build", "workspaces_of"]
 
 if TYPE_CHECKING:
     from live_memory.wiring.models import Models
@@ -192,16 +192,7 @@ def _hub(
     least = Level[settings.log_level.upper()]
     signals = LogSink(log, now=_SystemClock().now, least=least)
     store = JsonFiles(_kept(settings))
-    workspaces = DiskWorkspaces(
-        home=str(Path.home()),
-        runner=Runner(),
-        programs=find_programs(os.environ.get("PATH", os.defpath)),
-        data_dir=str(settings.data_dir),
-        ignore=settings.ignore,
-        root_mode=_root_mode(settings),
-        excludes=UserExcludes(str(Path.home()), os.environ),
-        redactor=redactor,
-    )
+    workspaces = workspaces_of(settings, redactor)
     opener = _Opener(
         settings, workspaces=workspaces, store=store, signals=signals, redactor=redactor
     )
@@ -217,12 +208,26 @@ def _hub(
     )
 
 
+def workspaces_of(settings: Settings, redactor: Redactor = DEFAULT) -> DiskWorkspaces:
+    """What finds the workspace of a folder, and opens it."""
+    return DiskWorkspaces(
+        home=str(Path.home()),
+        runner=Runner(),
+        programs=find_programs(os.environ.get("PATH", os.defpath)),
+        data_dir=str(settings.data_dir),
+        ignore=settings.ignore,
+        root_mode=_root_mode(settings),
+        excludes=UserExcludes(str(Path.home()), os.environ),
+        redactor=redactor,
+    )
+
+
 def _dialect(settings: Settings) -> HostDialect:
     if not settings.passive:
-        return IgnoreEvents(ClaudeCode())
+        return IgnoreEvents(EveryHost())
     if not settings.remember_conclusions:
-        return IgnoreEvents(ClaudeCode(), TaskGiven, AgentConcluded)
-    return ClaudeCode()
+        return IgnoreEvents(EveryHost(), TaskGiven, AgentConcluded)
+    return EveryHost()
 
 
 def _root_mode(settings: Settings) -> RootMode:

@@ -27,7 +27,7 @@ from pathlib import Path
 from tests.claude.fake_anthropic import FakeAnthropic, Turn
 from tests.support.scripted_endpoint import Text, Tools, serving
 
-__all__ = ["play"]
+__all__ = ["play", "stop_server", "told"]
 
 _EACH_S = 60
 _NOT_FOUND = b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
@@ -43,22 +43,24 @@ def play(plan: dict[str, object]) -> dict[str, object]:
         if plan["stranger_port"] is not None:
             talks = plan["stranger_talks"] is True
             stack.enter_context(_stranger(int(str(plan["stranger_port"])), heard, talks=talks))
-        stack.callback(_stop_server, Path(str(plan["data_dir"])))
+        stack.callback(stop_server, Path(str(plan["data_dir"])))
         if plan["companion"]:
             stack.enter_context(_companion(_list(plan["companion"]), str(plan["home"])))
         environ = {**_texts(plan["environ"]), "ANTHROPIC_BASE_URL": api.base_url}
         runs = [_run(command, environ, api) for command in _list(plan["commands"])]
-        told = [_told(str(route), plan) for route in _list(plan["then"])]
-    return {"runs": runs, "requests": api.requests, "heard": heard, "told": told}
+        heard_of = [
+            told(str(route), Path(str(plan["data_dir"])), project=str(plan["cwd"]))
+            for route in _list(plan["then"])
+        ]
+    return {"runs": runs, "requests": api.requests, "heard": heard, "told": heard_of}
 
 
-def _told(route: str, plan: dict[str, object]) -> object:
+def told(route: str, data_dir: Path, *, project: str) -> object:
     """What our server says about the project."""
-    data_dir = Path(str(plan["data_dir"]))
     there = json.loads((data_dir / "server.json").read_text())
     connection = http.client.HTTPConnection(there["host"], there["port"], timeout=10)
     token = (data_dir / "token").read_text()
-    headers = {"Authorization": f"Bearer {token}", "X-Live-Memory-Project": str(plan["cwd"])}
+    headers = {"Authorization": f"Bearer {token}", "X-Live-Memory-Project": project}
     connection.request("GET", route, headers=headers)
     reply = json.loads(connection.getresponse().read())
     connection.close()
@@ -157,7 +159,8 @@ def _stranger(port: int, heard: list[str], *, talks: bool) -> Iterator[None]:
     thread.join()
 
 
-def _stop_server(data_dir: Path) -> None:
+def stop_server(data_dir: Path) -> None:
+    """End the server that a scene started, where there is one."""
     try:
         pid = json.loads((data_dir / "server.json").read_text())["pid"]
         os.kill(pid, signal.SIGTERM)

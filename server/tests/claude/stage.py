@@ -17,7 +17,17 @@ import pytest
 
 from tests.claude.fake_anthropic import Json, Turn
 
-__all__ = ["ASK", "PROJECT", "Client", "Outcome", "Run", "Stage", "set_stage", "verified_lines"]
+__all__ = [
+    "ASK",
+    "PROJECT",
+    "Client",
+    "Outcome",
+    "Run",
+    "Stage",
+    "cut_off",
+    "set_stage",
+    "verified_lines",
+]
 
 ASK = "mcp__plugin_live-memory_live-memory__ask_live_memory"
 
@@ -130,7 +140,7 @@ class Stage:
         The server's replies are the outcome's `told`; `companion` plays our server's own model.
         `machine` is a shell line that makes this scene's machine another one, by mounts.
         """
-        if machine and not _cut_off():
+        if machine and not cut_off():
             pytest.skip("this machine gives no mounts of our own")
         plan = {
             "turns": list(turns),
@@ -150,7 +160,7 @@ class Stage:
         given.write_text(json.dumps(plan))
         scene = [sys.executable, "-m", "tests.claude.scene", str(given), str(left)]
         subprocess.run(
-            [*_cut_off(), *scene], cwd=_REPOSITORY / "server", timeout=_SCENE_S, check=True
+            [*cut_off(), *scene], cwd=_REPOSITORY / "server", timeout=_SCENE_S, check=True
         )
         outcome = json.loads(left.read_text())
         return Outcome(
@@ -228,7 +238,7 @@ def verified_lines(reply: str) -> set[tuple[str, int]]:
 
 
 @functools.cache
-def _cut_off() -> list[str]:
+def cut_off() -> list[str]:
     """The words that cut a command off from the network, where this machine lets us."""
     if not shutil.which("unshare") or not shutil.which("ip"):
         return []

@@ -24,7 +24,7 @@ from live_memory.core.hosts.events import (
     TaskGiven,
 )
 from live_memory.core.hosts.notices import notices_of
-from live_memory.core.values import Author
+from live_memory.core.values import Author, Instant
 from live_memory.ports import HostDialect
 
 _PAYLOADS = Path(__file__).parents[1] / "hosts/payloads"
@@ -208,3 +208,30 @@ def test_what_is_not_understood_shows_nothing_and_is_told(payload: dict[str, obj
 def test_every_event_that_the_host_is_known_to_send_is_understood(file: Path) -> None:
     report = DIALECTS[file.parent.name].parse(_payload(file))
     assert report.is_understood or not report.events
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "at"),
+    [
+        ("2026-11-30T10:00:00Z", 1796032800.0),
+        ("2026-11-30T10:00:00.5+02:00", 1796025600.5),
+        ("2026-11-30T10:00:00", None),
+        ("0001-01-01T00:00:00+14:00", None),
+        ("yesterday", None),
+        (1796032800, None),
+        (None, None),
+    ],
+)
+def test_a_past_session_tells_when_and_for_what_it_was_said(
+    timestamp: object, at: float | None
+) -> None:
+    said = {"last_assistant_message": "a.py:1", "timestamp": timestamp, "session_id": "s"}
+    stop = {"hook_event_name": "Stop", "prompt": "Why?", **said}
+    helper = {"hook_event_name": "SubagentStop", "agent_id": "h", "agent_type": "x", **said}
+    parsed = [event for p in (stop, helper) for event in ClaudeCode().parse(p).events]
+    when = None if at is None else Instant(at)
+    assert parsed == [
+        TaskGiven("s", "", "Why?"),
+        AgentConcluded("s", "", "a.py:1", at=when),
+        AgentConcluded("s", "h", "a.py:1", Author.SUBAGENT, when),
+    ]

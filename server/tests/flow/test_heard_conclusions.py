@@ -17,7 +17,7 @@ from live_memory.core.values import Author, Instant
 from live_memory.flow.ingest import MOST_CONCLUSIONS, Ingestor
 from live_memory.flow.workspace import Workspace
 from live_memory.ports import HostDialect
-from tests.flow.test_ingest import listening, payload
+from tests.flow.test_ingest import listening, payload, tool
 from tests.support.memory import app_house
 
 CONFIG = FileInterest("/app/app/config.py", views=((),))
@@ -290,3 +290,28 @@ async def test_what_was_heard_and_not_considered_waits_again_after_a_restart() -
     async with listening(house) as at:
         expected = Conclusion(_SAID, Author.AGENT, "s", "What is the limit?")
         assert [*(await at.memory()).ingestor.unlearned] == [expected]
+
+
+async def test_who_sends_much_can_wait_until_it_is_learned() -> None:
+    async with listening() as at:
+        texts = [f"app/config.py:1 is {n}" for n in range(MOST_CONCLUSIONS)]
+        await at.reception.take([tool("Read"), *map(stop, texts)], project="/app")
+        assert len((await at.memory()).ingestor.unlearned) == 1 + MOST_CONCLUSIONS
+        with anyio.fail_after(0.9):  # what an agent concluded rests for longer by itself
+            assert await at.reception.unlearned("/app") == 0
+        assert (await at.memory()).ingestor.unlearned == ()
+
+
+async def test_who_waits_is_told_in_time_how_much_is_not_learned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("live_memory.flow.receive_events._TO_LEARN_S", 1.0)
+    monkeypatch.setattr("live_memory.flow.conclude.Admission.__call__", _never)
+    async with listening() as at:
+        await at.reception.take([stop("app/config.py:1"), stop("app/config.py:2")], project="/app")
+        with anyio.fail_after(5):
+            assert await at.reception.unlearned("/app") == 2
+
+
+async def _never(*_: object) -> None:
+    await anyio.sleep_forever()

@@ -485,3 +485,24 @@ def test_what_was_written_down_is_learned_when_the_server_is_back(
         found = entries_of(server, desk.project, count=2)
         assert {entry["path"] for entry in found} == {"a.py", "b.py"}
         assert (server.data_dir / "spool.jsonl").read_bytes() == b""
+
+
+def test_no_host_takes_a_payload_for_a_program(desk: Desk) -> None:
+    """Hosts that run this plugin unchanged know no `args`: a bare `sh` would run its input."""
+    groups = json.loads((_HOOKS / "hooks.json").read_text())["hooks"].values()
+    hooks = [hook for entries in groups for entry in entries for hook in entry["hooks"]]
+    payload = json.dumps({**desk.read(), "tool_response": f"$(touch {desk.folder}/ran)"})
+    for hook in hooks:
+        assert "args" not in hook
+        subprocess.run(
+            ["sh", "-c", hook["command"]],
+            input=payload.encode(),
+            cwd=desk.project,
+            env={"PATH": os.environ["PATH"], "CLAUDE_PLUGIN_ROOT": str(_REPOSITORY)}
+            | {"LIVE_MEMORY_DATA_DIR": str(desk.data_dir)},
+            timeout=30,
+            check=False,
+        )
+    assert hooks
+    assert not (desk.folder / "ran").exists()
+    assert desk.spooled()

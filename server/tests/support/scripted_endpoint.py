@@ -1,4 +1,4 @@
-"""A model's endpoint on loopback that plays a script in both wire protocols.
+"""A model's endpoint on loopback that plays a script in each wire protocol that hosts speak.
 
 Each test opens a channel: a base URL of its own with its script, its rules and its record of
 every request, so that tests do not disturb each other on one server.
@@ -10,6 +10,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from uuid import uuid4
 
 import anyio
 import uvicorn
@@ -149,7 +150,7 @@ class ScriptedEndpoint:
         headers = dict(request.headers)
         received = Received(request.url.path, json.loads(raw), raw, headers)
         play = self._channels[request.path_params["channel"]].next(received)
-        wire = _messages if request.url.path.endswith("/messages") else _chat
+        wire = next(w for ending, w in _WIRES.items() if request.url.path.endswith(ending))
         match play:
             case Status(code, body, extra):
                 text = body if isinstance(body, str) else json.dumps(body)
@@ -260,6 +261,47 @@ def _messages(play: Text | Tools) -> Iterator[Json]:
         yield {"type": "message_stop"}
 
 
+def _responses(play: Text | Tools) -> Iterator[Json]:
+    """As Codex reads it: whole items. A call `space/name` is one of a namespace."""
+    items: list[Json] = []
+    if play.text:
+        part = {"type": "output_text", "text": play.text, "annotations": []}
+        items.append({"type": "message", "id": "m", "role": "assistant", "content": [part]})
+    for name, given in play.calls if isinstance(play, Tools) else ():
+        space, _, plain = name.rpartition("/")
+        call: dict[str, object] = {"call_id": uuid4().hex, "name": plain}
+        if space:
+            call["namespace"] = space
+        if given.startswith("{"):
+            items.append({"type": "function_call", "arguments": given, **call})
+        else:
+            items.append({"type": "custom_tool_call", "input": given, **call})
+    yield {"type": "response.created", "response": {"id": "r"}}
+    for index, item in enumerate(items):
+        yield {"type": "response.output_item.done", "output_index": index, "item": item}
+    usage = {"input_tokens": 50, "output_tokens": 7, "total_tokens": 57}
+    yield {"type": "response.completed", "response": {"id": "r", "usage": usage}}
+
+
+def _generate(play: Text | Tools) -> Iterator[Json]:
+    """As Gemini's API streams: one chunk with all its parts."""
+    parts: list[Json] = [{"text": play.text}] if play.text else []
+    for name, given in play.calls if isinstance(play, Tools) else ():
+        parts.append({"functionCall": {"name": name, "args": json.loads(given)}})
+    content = {"role": "model", "parts": parts}
+    usage = {"promptTokenCount": 50, "candidatesTokenCount": 7, "totalTokenCount": 57}
+    candidate = {"index": 0, "content": content, "finishReason": "STOP"}
+    yield {"candidates": [candidate], "usageMetadata": usage}
+
+
+_WIRES: Mapping[str, Callable[[Text | Tools], Iterator[Json | str]]] = {
+    "/messages": _messages,
+    "/chat/completions": _chat,
+    "/responses": _responses,
+    ":streamGenerateContent": _generate,
+}
+
+
 @contextmanager
 def serving() -> Iterator[ScriptedEndpoint]:
     """Run the endpoint in a thread, on a port of its own."""
@@ -270,6 +312,8 @@ def serving() -> Iterator[ScriptedEndpoint]:
     routes = [
         Route("/{channel}/v1/messages", endpoint.answer, methods=["POST"]),
         Route("/{channel}/v1/chat/completions", endpoint.answer, methods=["POST"]),
+        Route("/{channel}/v1/responses", endpoint.answer, methods=["POST"]),
+        Route("/{channel}/v1beta/models/{call}", endpoint.answer, methods=["POST"]),
         Route("/{channel}/v1/oauth/token", endpoint.answer, methods=["POST"]),
     ]
     config = uvicorn.Config(

@@ -60,10 +60,11 @@ def concluded(
     answers: Sequence[str] = (),
     author: Author = Author.AGENT,
     task: str = "How many rooms may be open?",
+    said_at: Instant | None = None,
 ) -> Concluded:
     """What is kept of a text, judged as `flow` does it."""
     here = files_of() if files is None else files
-    said = Conclusion(text[:LONGEST_CONCLUSION], author, "s1", task)
+    said = Conclusion(text[:LONGEST_CONCLUSION], author, "s1", task, said_at=said_at)
     named = named_paths(said.text, opened=(), listed=here.keys())
     cited = {path: here[path] for path in named if path in here}
     return findings_of(said, cited, ledger or Ledger(), answers=answers, now=TOLD_AT)

@@ -42,6 +42,18 @@ async def test_an_open_stream_is_a_client_however_long_it_says_nothing() -> None
     assert anyio.current_time() - began == pytest.approx(40_500 + _QUIET_S)
 
 
+async def test_whether_it_is_quiet_is_told_without_waiting() -> None:
+    drain = Drain()
+    never = drain.is_quiet(_QUIET_S)
+    with drain.request(is_known=True):
+        await anyio.sleep(2 * _QUIET_S)
+        during = drain.is_quiet(_QUIET_S)
+    at_once = drain.is_quiet(_QUIET_S)
+    await anyio.sleep(_QUIET_S)
+
+    assert (never, during, at_once, drain.is_quiet(_QUIET_S)) == (True, False, False, True)
+
+
 async def _speak(drain: Drain, after_s: float, for_s: float, is_known: bool) -> None:
     await anyio.sleep(after_s)
     with drain.request(is_known=is_known):

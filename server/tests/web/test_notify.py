@@ -55,6 +55,16 @@ def test_one_payload_or_many_are_accepted(server: RunningServer, place: Path) ->
     assert {e["path"] for e in learned(server, place, count=3)} == {"a.py", "b.py", "c.py"}
 
 
+def test_who_says_so_is_answered_once_it_is_learned(server: RunningServer, place: Path) -> None:
+    named = {"X-Live-Memory-Project": str(place)}
+    batch = {"events": [read(place)], "wait": True}
+    reply = server.request("POST", "/notify", batch, headers=named)
+    assert (reply.status, reply.json) == (202, {"accepted": 1, "waiting": 0})
+    assert [entry["path"] for entry in entries(server, place)] == ["a.py"]
+    again = server.request("POST", "/notify", {"events": [], "wait": True}, headers=named)
+    assert (again.status, again.json) == (202, {"accepted": 0, "waiting": 0})
+
+
 def test_the_timeline_says_where_and_never_what(server: RunningServer, place: Path) -> None:
     server.request("POST", "/notify", read(place))
     (entry,) = learned(server, place, count=1)

@@ -65,6 +65,8 @@ def findings_of(
     echo = {run for answer in answers for run in _runs(answer)}
     whole = f"{said.session}\0{said.task}\0{said.text}".encode("utf-8", "surrogatepass")
     conclusion = hashlib.sha256(whole).hexdigest()[:16]
+    # A past session tells later what it knew then; nobody knew it in the future.
+    learned_at = now if said.said_at is None else min(now, said.said_at)
     facts: dict[FactId, Fact] = {}
     rejected = 0
     for sentence in checked_sentences(said.text, sources):
@@ -81,7 +83,7 @@ def findings_of(
             text=text,
             sources=tuple(dict.fromkeys(places)),
             author=said.author,
-            learned_at=now,
+            learned_at=learned_at,
             questions=(said.task,) if said.task else (),
             session=said.session,
             conclusion=conclusion,

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from live_memory.core.values import Author
+from live_memory.core.values import Author, Instant
 
 __all__ = [
     "AgentConcluded",
@@ -128,12 +128,13 @@ class TaskGiven:
 
 @dataclass(frozen=True, slots=True)
 class AgentConcluded:
-    """An agent said this at the end of its work; as in `TaskGiven`."""
+    """An agent said this at the end of its work; as in `TaskGiven`. Without `at` it is just now."""
 
     session: str
     agent: str
     text: str
     author: Author = Author.AGENT
+    at: Instant | None = None
 
 
 HostEvent = (
@@ -154,13 +155,16 @@ class HostReport:
     """One payload: the folder it names, if it does, and what happened.
 
     `records` is the folder in which the host keeps what was said in its sessions. What is not
-    understood may have done more than its events tell.
+    understood may have done more than its events tell. `call` names the call of a tool that it
+    tells of, where the host gives it a name: told again, by another registration of ours, it has
+    the same.
     """
 
     cwd: str | None
     events: tuple[HostEvent, ...] = ()
     records: str | None = None
     is_understood: bool = True
+    call: str | None = None
 
 
 def shortened(text: str, most: int) -> str:

@@ -36,7 +36,7 @@ from live_memory.core.hosts.events import (
     TaskGiven,
     joined,
 )
-from live_memory.core.values import Author, ContentHash, RelPath
+from live_memory.core.values import Author, ContentHash, Instant, RelPath
 
 __all__ = [
     "LONGEST_CONCLUSION",
@@ -300,7 +300,7 @@ class Conclusion:
 
     `text` and `task`, what it was asked to do, hold no recognised secret; at most 16,000 and 300
     characters. A host that names no session, or no task, gives "". `evidence` has the hashes of
-    files as they were for it, where they are known.
+    files as they were for it, where they are known. Without `said_at` it is just now.
     """
 
     text: str
@@ -308,6 +308,7 @@ class Conclusion:
     session: str
     task: str
     evidence: Mapping[RelPath, ContentHash] = field(default_factory=lambda: MappingProxyType({}))
+    said_at: Instant | None = None
 
     @property
     def key(self) -> object:

@@ -180,7 +180,8 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
         return _READERS[kind]
     if isinstance(kind, NewType):
         return _reader(kind.__supertype__)
-    if isinstance(kind, UnionType):
+    # `Instant | None` is of another type than `int | None`.
+    if isinstance(kind, UnionType) or type(None) in inner:
         return _union_reader(inner)
     if origin in (tuple, frozenset):
         return _list_reader(origin, inner)

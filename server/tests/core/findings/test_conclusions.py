@@ -11,7 +11,7 @@ from live_memory.core.evidence.places import Place
 from live_memory.core.findings.conclusions import lines_hash
 from live_memory.core.memory.ledger import Ledger
 from live_memory.core.memory.window import Concluded
-from live_memory.core.values import Author, RelPath
+from live_memory.core.values import Author, Instant, RelPath
 from tests.support.told import LIMITS, TOLD_AT, concluded, facts_of, files_of
 
 ROOMS = "At most 7 rooms are open, by `MAX_ROOMS` (src/limits.py:2)."
@@ -36,6 +36,14 @@ def test_a_sentence_whose_place_holds_is_kept_with_who_when_and_what_for(text: s
     assert source.sha == file.sha
     assert source.lines is not None
     assert source.lines == lines_hash([*lines], _at_the_top(len(lines)))
+
+
+@pytest.mark.parametrize(("said_at", "learned_at"), [(5.0, 5.0), (TOLD_AT + 9, TOLD_AT)])
+def test_what_a_past_session_said_was_known_since_then_and_not_in_the_future(
+    said_at: float, learned_at: float
+) -> None:
+    (fact,) = concluded(ROOMS, said_at=Instant(said_at)).facts
+    assert fact.learned_at == learned_at
 
 
 def _at_the_top(count: int) -> Place:

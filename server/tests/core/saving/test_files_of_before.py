@@ -34,7 +34,7 @@ from live_memory.core.memory.window import (
 from live_memory.core.saving.codec import form_of
 from live_memory.core.saving.journal import EventApplied, HostNotice, line_of, records_in
 from live_memory.core.saving.snapshot import Beginning, from_form, to_form, unsealed
-from live_memory.core.values import Author, ContentHash
+from live_memory.core.values import Author, ContentHash, Instant
 
 HERE = Path(__file__).parent
 SNAPSHOT = (HERE / "snapshot.v3.json").read_bytes()
@@ -57,7 +57,11 @@ HEARD = (
     Search("/app", Grep("x")),
     AnythingChanged(),
     Conclusion(
-        "`app/config.py:3` sets `RETRY_LIMIT` to 3.", Author.SUBAGENT, "s1", "Find the limits."
+        "`app/config.py:3` sets `RETRY_LIMIT` to 3.",
+        Author.SUBAGENT,
+        "s1",
+        "Find the limits.",
+        said_at=Instant(1780000000.5),
     ),
 )
 
@@ -200,7 +204,7 @@ def test_a_field_that_is_something_else_is_named(path: tuple[str | int, ...]) ->
 def test_a_field_that_is_missing_is_named_unless_nothing_may_be_known_there() -> None:
     may_be_missing = {"beginning", "model", "notice", "cost_usd", "since", "names", "limit"}
     # What version 3 added; of a source, an earlier one kept no hash of its lines.
-    may_be_missing |= {"session", "conclusion", "uses", "novelty", "lines"}
+    may_be_missing |= {"session", "conclusion", "uses", "novelty", "lines", "said_at"}
     for path in _fields(FIRST):
         form: Any = json.loads(json.dumps(FIRST))
         *outer, key = path

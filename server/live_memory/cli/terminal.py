@@ -1,0 +1,149 @@
+"""An answer as a person reads it on a terminal: what was found first, in three to ten lines."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Console, Group, RenderableType
+from rich.markdown import Markdown
+from rich.padding import Padding
+from rich.syntax import Syntax
+from rich.text import Text
+
+__all__ = ["show_answer"]
+
+Fields = Mapping[str, object]
+
+# Lines of what was found, lines of the best place, and other places that are named: ten lines in
+# all, with the heading of the place, two blank ones and the last.
+_FOUND_LINES, _CODE_LINES, _MORE_PLACES = 3, 3, 3
+_NUMBERED = re.compile(r"(\d+)\|(.*)")
+_PLACE = re.compile(r"(?<![^\s`])([^\s:`]{1,4096}):(\d+)(?:-\d+)?")
+_GROUNDED = {
+    "verified": ("green", "checked just now"),
+    "partial": ("yellow", "checked just now, covers a part"),
+    "ungrounded": ("red", "nothing supports an answer"),
+}
+
+
+def show_answer(answer: Fields, *, text: str, is_long: bool) -> None:
+    """Print an answer; `text` is the whole of it, with notices, sources and figures."""
+    console = Console(highlight=False)
+    root = str(_fields(answer, "workspace").get("root", ""))
+    is_written = answer.get("mode") != "evidence"
+    said = str(answer.get("answer") or "").strip()
+    blocks = [block for block in said.split("\n\n") if block.strip()]
+    if is_long:
+        before, _, after = text.partition(said) if said else ("", "", text)
+        blocks = [before.strip(), *blocks, after.strip()]
+        shown = [_block(block, root, is_written=is_written) for block in blocks if block]
+        console.print(Group(*_apart(shown)))
+        return
+    notice = answer.get("notice")
+    parts: list[RenderableType] = [Text(f"({notice})", style="yellow")] if notice else []
+    found = next((block for block in blocks if not _is_code(block)), "")
+    rendered = Markdown(found) if is_written else _linked(found, root)
+    parts.append(_first(console, rendered, _FOUND_LINES))
+    best = next((block for block in blocks if _is_code(block)), None)
+    if best and not is_written:
+        place = _PLACE.match(best)
+        is_named = place is not None and f"{place[1]}:{place[2]}" in found
+        parts.append(_code(best, root, most=_CODE_LINES + is_named, is_headed=not is_named))
+    parts.append(_last(answer, root, skipped=int(bool(best) and not is_written)))
+    console.print(Group(*_apart(parts)))
+
+
+def _apart(parts: Sequence[RenderableType]) -> Iterator[RenderableType]:
+    for part in parts:
+        yield Padding(part, (0, 0, 0 if part is parts[-1] else 1, 0))
+
+
+def _first(console: Console, shown: RenderableType, most: int) -> RenderableType:
+    """The first lines of what is shown, as wide as the terminal, with a mark where more follow."""
+    lines = console.render_lines(shown, pad=False)
+    kept = [Text.assemble(*((s.text, s.style or "") for s in line)) for line in lines[:most]]
+    if len(lines) > most:
+        kept[-1].rstrip()
+        kept[-1].truncate(console.width - 2)
+        kept[-1].append(" …", style="dim")
+    return Group(*kept)
+
+
+def _is_code(block: str) -> bool:
+    return any(_NUMBERED.fullmatch(line) for line in block.split("\n", 2)[:2])
+
+
+def _block(block: str, root: str, *, is_written: bool) -> RenderableType:
+    if _is_code(block):
+        return _code(block, root)
+    is_frame = block.startswith(("(", "[", "Sources:"))
+    return Markdown(block) if is_written and not is_frame else _linked(block, root)
+
+
+def _code(
+    block: str, root: str, *, most: int | None = None, is_headed: bool = True
+) -> RenderableType:
+    """A place: its heading, then its lines with their numbers, coloured as their file is."""
+    head, _, body = block.partition("\n")
+    if _NUMBERED.fullmatch(head):
+        head, body = "", block
+    lines = body.split("\n")
+    numbered = [_NUMBERED.fullmatch(line) for line in lines]
+    code = "\n".join(line[2] if line else "" for line in numbered)
+    place = _PLACE.match(head)
+    lexer = Syntax.guess_lexer(place[1] if place else "", code)
+    coloured = Syntax(code, lexer, theme="ansi_dark", background_color="default").highlight(code)
+    shown: list[Text] = [_linked(head, root, style="bold")] if head and is_headed else []
+    wide = max((len(line[1]) for line in numbered if line), default=0)
+    for line, text, own in list(zip(numbered, coloured.split("\n"), lines, strict=False))[:most]:
+        number = f"{line[1] if line else '':>{wide}} │ "
+        shown.append(Text.assemble((number, "dim"), text if line else (own, "dim")))
+    for each in shown:
+        each.no_wrap, each.overflow = True, "ellipsis"
+    left = 0 if most is None else sum(line is not None for line in numbered[most:])
+    if left:
+        shown.append(Text(f"{'':>{wide}} │ … {left} more lines", style="dim"))
+    return Group(*shown)
+
+
+def _linked(text: str, root: str, *, style: str = "") -> Text:
+    """A text whose places open their file, where the terminal knows links."""
+    shown = Text(text, style=style)
+    for place in _PLACE.finditer(text):
+        if root:
+            shown.stylize(f"link {_address(root, place[1])}", *place.span())
+    return shown
+
+
+def _address(root: str, path: str) -> str:
+    return Path(root, path).as_uri()
+
+
+def _last(answer: Fields, root: str, *, skipped: int) -> RenderableType:
+    """The other places, then how far the answer is to be trusted and what it cost."""
+    cited = answer.get("citations")
+    places = [f"{one['path']}:{one['start']}" for one in cited] if isinstance(cited, list) else []
+    others = places[skipped:]
+    colour, said = _GROUNDED.get(str(answer.get("grounding")), ("", ""))
+    lines: list[Text] = []
+    if others:
+        more = f" · {len(others) - _MORE_PLACES} more" if len(others) > _MORE_PLACES else ""
+        named = _linked(" · ".join(others[:_MORE_PLACES]), root, style="dim")
+        lines.append(Text.assemble(("also ", "dim"), named, (more, "dim")))
+    figures = [said, f"{float(str(answer.get('elapsed_s') or 0)):.1f} s", _price(answer)]
+    lines.append(Text.assemble((" · ".join(figures), colour), ("  (--long shows all)", "dim")))
+    for line in lines:
+        line.no_wrap, line.overflow = True, "ellipsis"
+    return Group(*lines)
+
+
+def _price(answer: Fields) -> str:
+    cost = answer.get("cost_usd")
+    if answer.get("model") is None:
+        return "free"
+    return f"${cost:.4f}" if isinstance(cost, float) else "price unknown"
+
+
+def _fields(of: Fields, name: str) -> Fields:
+    value = of.get(name)
+    return value if isinstance(value, dict) else {}

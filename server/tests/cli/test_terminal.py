@@ -1,0 +1,144 @@
+"""What a person sees of an answer on a terminal, in how many lines, at which widths."""
+
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from fcntl import ioctl
+from pathlib import Path
+
+import pytest
+
+from live_memory.cli.terminal import show_answer
+from tests.cli.shell import Shell
+
+_CODE = "\n".join(f"{n}|    line_{n} = {'x' * 90!r}" for n in range(7, 60))
+_PLACES = [{"path": f"src/long/folder/module_{n}.py", "start": n} for n in range(1, 30)]
+_ANSWER = {
+    "mode": "evidence",
+    "grounding": "verified",
+    "answer": f"Best fit: a.py:7-60 `f`: {'what it does ' * 40}\n\na.py:7-70 f, g\n{_CODE}\n",
+    "citations": _PLACES,
+    "model": None,
+    "cost_usd": 0.0,
+    "elapsed_s": 0.21,
+    "notice": None,
+    "workspace": {"root": "/srv/my project", "key": "k"},
+}
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\]8;[^\x1b]*\x1b\\")
+
+
+def on_terminal(shell: Shell, *words: str, cwd: Path, columns: int = 80, **environ: str) -> str:
+    """What a command prints where its output is a terminal."""
+    ours, theirs = pty.openpty()
+    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "live_memory", *words],
+        env={**shell.environ, "TERM": "xterm-256color", **environ},
+        cwd=cwd,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=subprocess.DEVNULL,
+    )
+    os.close(theirs)
+    shown = b""
+    while chunk := _some(ours):
+        shown += chunk
+    os.close(ours)
+    assert process.wait(30) == 0
+    return shown.decode().replace("\r\n", "\n")
+
+
+def _some(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 65536)
+    except OSError:  # the other end is closed
+        return b""
+
+
+def test_on_a_terminal_the_finding_comes_coloured_with_places_as_links(
+    running: Shell, project: Path
+) -> None:
+    shown = on_terminal(running, "ask", "What", "does", "retry_delay", "compute?", cwd=project)
+    plain = _ESCAPES.sub("", shown)
+
+    assert f"\x1b]8;;file://{project}/net/retry.py" in re.sub(r"id=\d+", "", shown)
+    assert re.search(r"\x1b\[[\d;]*9\d", shown), "nothing is coloured"
+    assert "retry_delay" in plain.splitlines()[0]
+    assert "1 │ def retry_delay" in plain
+    assert "checked just now" in plain.splitlines()[-1]
+    assert "[mode evidence" not in plain
+
+
+def test_no_color_is_obeyed_and_long_shows_what_a_pipe_gets(running: Shell, project: Path) -> None:
+    words = ("ask", "What does retry_delay compute?", "--long")
+    shown = on_terminal(running, *words, cwd=project, NO_COLOR="1")
+
+    assert not re.search(r"\x1b\[(?:\d+;)*(?:3|4|9)\d", shown)
+    assert "[mode evidence · model none" in _ESCAPES.sub("", shown)
+
+
+@pytest.mark.parametrize("columns", [60, 80, 200])
+@pytest.mark.parametrize("notice", [None, "The model rests until 10:00."])
+@pytest.mark.parametrize("mode", ["evidence", "companion"])
+def test_it_fits_ten_lines_and_the_width(
+    columns: int,
+    notice: str | None,
+    mode: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    show_answer({**_ANSWER, "notice": notice, "mode": mode}, text="", is_long=False)
+
+    lines = capsys.readouterr().out.splitlines()
+    told = [line for line in lines if line.strip()]
+    assert 3 <= len(told) <= 10 + bool(notice)
+    assert max(map(len, lines)) <= columns
+    assert lines[-1].startswith("checked just now · 0.2 s · free")
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {},
+        {"answer": "", "citations": None, "workspace": None},
+        {"answer": "[bold]no markup[/bold] [link=https://x]", "mode": "evidence"},
+        {"answer": "a.py:1-2 f\n1|x\n… (3 lines)\n5|y", "mode": "evidence"},
+        {"answer": "1|x\n2|y", "mode": "cached", "model": "m", "cost_usd": None},
+        {"answer": "# Head\n\n| a | b |\n|---|---|\n| [x](http://e) | `b` |", "mode": "companion"},
+    ],
+)
+@pytest.mark.parametrize("is_long", [False, True])
+def test_whatever_an_answer_holds_is_shown_as_text(
+    odd: dict[str, object], capsys: pytest.CaptureFixture[str], *, is_long: bool
+) -> None:
+    show_answer(odd, text=f"{odd.get('answer') or ''}\n\n[mode x]\n", is_long=is_long)
+
+    shown = capsys.readouterr().out
+    assert shown.strip()
+    if "[bold]" in str(odd.get("answer")):
+        assert "[bold]no markup[/bold]" in shown
+
+
+def test_bash_completes_commands_by_what_completion_prints(shell: Shell) -> None:
+    script = shell.run("completion", "bash").out
+    command = shell.folder / "live-memory"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m live_memory "$@"\n')
+    command.chmod(0o700)
+    asked = (
+        f"{script}\nCOMP_WORDS=(live-memory sta) COMP_CWORD=1\n"
+        f'_live_memory_completion "{command}"; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    )
+    done = subprocess.run(
+        ["bash", "--norc", "-c", asked],
+        env=dict(shell.environ),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    assert done.stdout.split() == ["start", "status", "stats"]
