@@ -50,7 +50,7 @@ KNOWN = frozenset(
 """Every name that is given to something in the data folder, but for what is numbered or set."""
 _OF_ENVIRONMENTS = ("lock", "log", "status", "status.new")
 _WORKSPACE = re.compile(r"[0-9a-f]{32}(?:\..+)?")
-_HALF_WRITTEN = re.compile(r"token\.\d+")
+_HALF_WRITTEN = re.compile(r"token\.\d+|\.imported\.json\.\w+")
 _SET_ASIDE = re.compile(r"spend\.jsonl\.unreadable(?:\.\d+)?")
 _MACHINES_UNIT = Path("/etc/systemd/system/live-memory.service")
 
