@@ -36,7 +36,7 @@ from live_memory.client.discovery import (
     reply_of,
 )
 
-__all__ = ["main"]
+__all__ = ["LARGEST_PAYLOAD", "LONGEST_COMMAND", "conclusion", "main"]
 
 Fields = dict[str, Any]
 
