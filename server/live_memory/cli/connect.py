@@ -90,6 +90,18 @@ class _Record:
             self._before = after
 
 
+def disconnecting(data_dir: Path) -> list[str]:
+    """The commands that take our entries out of every file that `connect` wrote."""
+    try:
+        made = _Record(data_dir).made.values()
+    except InvalidRequest:
+        return []
+    where = [
+        (each.host, ["--project", "--cwd", each.project] if each.project else []) for each in made
+    ]
+    return sorted({shlex.join([NAME, "disconnect", host, *more]) for host, more in where})
+
+
 @dataclass(slots=True)
 class _Editing:
     """One file of a host while our entries go into it or out of it."""

@@ -43,9 +43,12 @@ __all__ = [
 NAME = "live-memory"
 # A configuration is a few pages; what is larger is something else.
 _LARGEST = 1024 * 1024
+# What decides where our data and settings are.
+_FOLDERS = ("LIVE_MEMORY_DATA_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME")
 _INSTRUCTIONS = """\
-Before you search or read files to find out how this codebase works, ask the tool `ask` of the MCP
-server `live-memory` one plain question. Its answer cites lines that were checked a moment ago.
+Before you search or read files to find out how this codebase works, ask one plain question with the
+tool `ask_live_memory` of the MCP server `live-memory`. Its answer cites lines that were checked a
+moment ago.
 """
 
 
@@ -109,6 +112,11 @@ def _typed(command: str) -> Mapping[str, object]:
     return {"type": "stdio", **_plain(command)}
 
 
+def _of_codex(command: str) -> Mapping[str, object]:
+    # It hands on few variables by itself, and its hooks have all: both must find one data folder.
+    return {**_plain(command), "env_vars": list(_FOLDERS)}
+
+
 def _of_opencode(command: str) -> Mapping[str, object]:
     return {"type": "local", "command": [command, "mcp"]}
 
@@ -152,6 +160,7 @@ HOSTS = {
         "Codex",
         _Files(("{codex}/config.toml",), (".codex/config.toml",)),
         "mcp_servers",
+        _of_codex,
         hooks=_Files(("{codex}/hooks.json",), (".codex/hooks.json",)),
         instructions=_Files(("{codex}/AGENTS.md",), ("AGENTS.md",)),
         listing=("codex", "mcp", "list"),

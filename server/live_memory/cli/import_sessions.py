@@ -214,9 +214,9 @@ class _Run:
         return is_known
 
     def _put(self, event: PastEvent) -> None:
+        if event.kind is PastKind.QUESTION:
+            return  # it comes with what was concluded
         if event.kind is PastKind.CONCLUSION and not (self._keeps and event.cites):
-            return
-        if event.kind is PastKind.QUESTION and not self._keeps:
             return
         self._waiting.setdefault(event.folder, []).append(event.payload)
         self._events += 1
@@ -378,7 +378,7 @@ def _page(outcome: Form) -> str:
         figures = " ".join(f"{row.get(name, 0):>{_width(name)},}" for name in names)
         lines.append(f"{figures}  {visible(row['root'])}")
     if not rows:
-        lines = ["nothing new: there is no session, or all of them were imported"]
+        lines = ["nothing new: there is no session, or `imported.json` says that it was imported"]
     elif outcome["dry_run"]:
         lines.append("nothing was sent: without --dry-run it is")
     if outcome["sessions_gone"]:

@@ -3,8 +3,10 @@
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -186,6 +188,8 @@ def test_only_the_last_that_is_said_in_a_turn_is_a_conclusion(home: Path, projec
         ),
         *({**_claude(project, "assistant"), "message": {**whole, "content": [e]}} for e in end),
         *claude_turn(project, "second?", "No."),
+        *claude_turn(project, "third?", "Let me look (b.py:1)."),
+        _claude(project, "assistant", _use("Read", 2, file_path="b.py")),
     ]
     write_lines(home / CLAUDE / "s.jsonl", lines)
     assert told("claude", home) == [
@@ -196,6 +200,7 @@ def test_only_the_last_that_is_said_in_a_turn_is_a_conclusion(home: Path, projec
         TaskGiven("s", "", "second?"),
         TaskGiven("s", "", "second?"),
         AgentConcluded("s", "", "No."),
+        TaskGiven("s", "", "third?"),
     ]
 
 
@@ -525,6 +530,21 @@ def test_the_database_of_opencode_is_left_as_it_is(home: Path, project: Path) ->
     before = file.read_bytes(), sorted(file.parent.iterdir())
     assert past("opencode", home)
     assert (file.read_bytes(), sorted(file.parent.iterdir())) == before
+
+
+def test_what_opencode_has_not_folded_into_its_database_yet_is_read_too(
+    home: Path, project: Path
+) -> None:
+    lay_made_up_records(home, project)
+    file = home / ".local/share/opencode/opencode.db"
+    waiting = file.with_name("opencode.db-wal")
+    with closing(sqlite3.connect(file)) as theirs:
+        theirs.execute("pragma journal_mode = wal")
+        with theirs:
+            theirs.execute("update part set data = replace(data, 'why does', 'where does')")
+        before = file.read_bytes(), waiting.read_bytes()
+        assert past("opencode", home)[0].about == "where does checkout round twice?"
+        assert (file.read_bytes(), waiting.read_bytes()) == before
 
 
 @pytest.mark.parametrize("data", [b"", b"no database at all", b"SQLite format 3\0" + b"x" * 2000])

@@ -144,7 +144,7 @@ def test_nothing_there_is_said(shell: Shell) -> None:
     done = shell.run("import", "--dry-run")
     assert (done.code, done.out) == (
         0,
-        "nothing new: there is no session, or all of them were imported\n",
+        "nothing new: there is no session, or `imported.json` says that it was imported\n",
     )
 
 
@@ -227,10 +227,16 @@ def test_a_second_run_adds_nothing_and_a_grown_log_only_what_is_new(
 
 
 def test_a_log_that_was_written_anew_is_read_anew(shell: Shell, home: Path, shop: Path) -> None:
-    file = write_lines(home / CLAUDE / "s.jsonl", claude_turn(shop, "a long question?", "So."))
-    assert counts(imported(shell))[4] == 1
+    first = claude_turn(shop, "first?", "So.")
+    file = write_lines(
+        home / CLAUDE / "s.jsonl", [*first, *claude_turn(shop, "a long one?", "So.")]
+    )
+    assert counts(imported(shell))[4] == 2
     file.write_text("")
-    write_lines(file, claude_turn(shop, "new?", "So."))
+    write_lines(file, [*first, *claude_turn(shop, "new?", "So.")])
+    assert counts(imported(shell))[4] == 2
+    file.write_text("")
+    write_lines(file, claude_turn(shop, "another with the same number?", "And more of it."))
     assert counts(imported(shell))[4] == 1
 
 

@@ -19,6 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO
 
+from live_memory.client.hook import LARGEST_PAYLOAD, LONGEST_COMMAND, conclusion
 from live_memory.core.hosts.events import Ending, as_absolute, joined, shortened
 from live_memory.core.hosts.notices import LONGEST_CONCLUSION, LONGEST_TASK
 
@@ -47,14 +48,11 @@ __all__ = [
 
 Fields = Mapping[str, object]
 
-# As the hooks bound them: a payload, and of a command one more character, which tells it was cut.
-LONGEST_LINE, LONGEST_COMMAND = 8 * 1024 * 1024, 16_001
+LONGEST_LINE = LARGEST_PAYLOAD
 _MOST_HUNKS = 64
 _HEAD = 512
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d{1,9})(?:,(\d{1,9}))? @@", re.MULTILINE)
-# A text that cites a place, as the hook sees it: any other is not sent.
-_CITES = re.compile(r"\w`?[:#]L?\d|[Ll]ines? L?\d|\.\w{1,9}`? \(L?\d")
 
 
 class PastKind(StrEnum):
@@ -84,7 +82,7 @@ class PastEvent:
     @property
     def cites(self) -> bool:
         """Whether its text names a place, as the hooks see it."""
-        return _CITES.search(self.about) is not None
+        return bool(conclusion(self.about))
 
 
 class LogLines:
@@ -178,12 +176,12 @@ def log_files(
     for where, _, names in os.walk(folder):
         for path in (Path(where, name) for name in names if name.endswith(ending)):
             try:
+                if path.lstat().st_mtime < since:
+                    continue
                 with _opened(path) as file:
                     state, head = os.fstat(file.fileno()), file.readline(_HEAD)
             except OSError as problem:
                 yield LeftOut(str(path), problem.strerror or str(problem))
-                continue
-            if state.st_mtime < since:
                 continue
 
             def events(unread: Unread, path: Path = path) -> Iterator[PastEvent]:
@@ -320,14 +318,15 @@ class Teller:
         """A shell command ran, in the folder where the agent is unless another is named."""
         self.works()
         name = "PostToolUse" if ending is Ending.SUCCEEDED else "PostToolUseFailure"
+        command = command[: LONGEST_COMMAND + 1]  # one more, so that the server sees it was cut
         payload = {
             "hook_event_name": name,
             "tool_name": "Bash",
-            "tool_input": {"command": command[:LONGEST_COMMAND]},
+            "tool_input": {"command": command},
             "is_interrupt": ending is Ending.INTERRUPTED,
             "cwd": joined(self.cwd, cwd) if cwd else self.cwd,
         }
-        yield from self._told(PastKind.COMMAND, command[:LONGEST_COMMAND], payload)
+        yield from self._told(PastKind.COMMAND, command, payload)
 
     def _used(
         self,
