@@ -356,7 +356,9 @@ def disconnect(
         ours = [*entries(host, scope, program=NAME), *ours]
     files.change(ours[::-1], _Editing.take)
     outcome = _Outcome(host, "not connected", files, lines, as_json=as_json)
-    if outcome.is_agreed(dry_run=dry_run, yes=yes):
+    if not outcome.changes and not dry_run:
+        files.forget()  # somebody may have taken it out by hand
+    elif outcome.is_agreed(dry_run=dry_run, yes=yes):
         run_all(lines, home=scope.home)
         files.write()
         files.forget()

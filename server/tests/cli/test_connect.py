@@ -184,6 +184,9 @@ def test_a_link_stays_a_link_and_a_mode_stays_a_mode(shell: Shell) -> None:
     kept = shell.folder / "dotfiles.json"
     kept.write_text("{}")
     kept.chmod(0o640)
+    if os.geteuid() == 0:
+        os.chown(kept, 1234, 1234)
+    owner = kept.stat().st_uid, kept.stat().st_gid
     link = shell.folder / "home/.cursor/mcp.json"
     link.parent.mkdir()
     link.symlink_to("../../dotfiles.json")
@@ -191,6 +194,7 @@ def test_a_link_stays_a_link_and_a_mode_stays_a_mode(shell: Shell) -> None:
     assert link.readlink() == Path("../../dotfiles.json")
     assert "live-memory" in kept.read_text()
     assert stat.S_IMODE(kept.stat().st_mode) == 0o640
+    assert (kept.stat().st_uid, kept.stat().st_gid) == owner
     assert _run(shell, "disconnect", "cursor", "--yes").code == 0
     assert kept.read_text() == "{}"
 
@@ -269,6 +273,16 @@ def test_without_the_record_a_file_of_our_own_goes_all_the_same(shell: Shell) ->
     (shell.data_dir / "connections.json").unlink()
     assert _run(shell, "disconnect", "opencode", "--yes").code == 0
     assert not plugin.exists()
+
+
+def test_what_was_taken_out_by_hand_is_not_remembered_for_ever(shell: Shell) -> None:
+    assert _run(shell, "connect", "gemini", "--yes").code == 0
+    (shell.folder / _SERVERS["gemini"]).write_text("{}")
+    assert _run(shell, "disconnect", "gemini", "--dry-run").code == 0
+    assert (shell.data_dir / "connections.json").exists()
+    assert "not connected" in _run(shell, "disconnect", "gemini").out
+    assert list(shell.data_dir.iterdir()) == []
+    assert (shell.folder / _SERVERS["gemini"]).read_text() == "{}"
 
 
 def test_what_somebody_made_of_our_entry_is_named_and_left(shell: Shell) -> None:
