@@ -18,7 +18,7 @@ from pathlib import Path
 import click
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from live_memory.cli.config_edit import Standing, Unclear
+from live_memory.cli.config_edit import OwnText, Standing, Unclear
 from live_memory.cli.environment import ExitCode, Failure
 from live_memory.cli.host_commands import (
     Words,
@@ -90,6 +90,18 @@ class _Record:
             self._before = after
 
 
+def disconnecting(data_dir: Path) -> list[str]:
+    """The commands that take our entries out of every file that `connect` wrote."""
+    try:
+        made = _Record(data_dir).made.values()
+    except InvalidRequest:
+        return []
+    where = [
+        (each.host, ["--project", "--cwd", each.project] if each.project else []) for each in made
+    ]
+    return sorted({shlex.join([NAME, "disconnect", host, *more]) for host, more in where})
+
+
 @dataclass(slots=True)
 class _Editing:
     """One file of a host while our entries go into it or out of it."""
@@ -99,6 +111,8 @@ class _Editing:
     before: bytes | None
     text: str
     made: _Made
+    is_ours: bool = False
+    """Whether entries of ours are in it, or were."""
 
     @property
     def after(self) -> bytes | None:
@@ -111,6 +125,7 @@ class _Editing:
         standing = change.edit.standing(self.text)
         if standing is Standing.FOREIGN:
             raise Unclear(f"another '{NAME}' is there")
+        self.is_ours = True
         if standing is Standing.THERE:
             return
         self.take(change)
@@ -123,6 +138,8 @@ class _Editing:
     def take(self, change: HostChange) -> None:
         """Take an entry of ours out."""
         if change.edit.standing(self.text) in (Standing.THERE, Standing.OLD):
+            self.is_ours = True
+            self.made.is_new |= isinstance(change.edit, OwnText)
             self.text = change.edit.take(self.text, frozenset(self.made.containers))
 
     def diff(self) -> str:
@@ -174,8 +191,13 @@ class _Files:
 
     @property
     def names(self) -> Sequence[str]:
-        """All that are there, or will be."""
-        return [str(file) for file, each in self._opened.items() if each.after is not None]
+        """Those with entries of ours, before or after."""
+        return [str(file) for file, each in self._opened.items() if each.is_ours]
+
+    @property
+    def leftovers(self) -> Sequence[str]:
+        """Those that name us all the same: somebody changed what was ours, or wrote it himself."""
+        return [str(file) for file, each in self._opened.items() if NAME in each.text]
 
     def write(self) -> None:
         """Write and read back; what is made is noted first.
@@ -339,6 +361,9 @@ def disconnect(
         files.write()
         files.forget()
         outcome.state = "disconnected"
+        outcome.next_steps = [
+            f"'{file}' still names {NAME}: look there" for file in files.leftovers
+        ]
     return outcome.tell()
 
 

@@ -24,7 +24,7 @@ from live_memory.web.identity import (
     read_token,
 )
 
-__all__ = ["ProvenServer", "find", "get", "health", "is_held", "post", "stream"]
+__all__ = ["ProvenServer", "find", "get", "health", "post", "stream"]
 
 # A server that is busy with a first look answers within this; a program that accepts and never
 # speaks costs no more than this.
@@ -72,17 +72,6 @@ def find(settings: Settings) -> ProvenServer:
     return ProvenServer(*there, found.pid, token, found.key)
 
 
-def is_held(host: str, port: int) -> bool:
-    """Whether any program listens there."""
-    try:
-        socket.create_connection((host, port), timeout=_PROBE_S).close()
-    except ConnectionRefusedError:
-        return False
-    except OSError:
-        return True
-    return True
-
-
 def _token(settings: Settings) -> str | None:
     """The installation's token; nothing where no server was ever started."""
     is_there = os.path.lexists(settings.data_dir / "token")
@@ -111,7 +100,7 @@ def _unproved(
 ) -> Failure:
     """Why our own server, which the kernel says is alive, did not prove itself."""
     ours = holder(settings.data_dir / "lock")
-    if ours is None or not is_held(*there):
+    if ours is None or not _is_held(*there):
         return _absent(settings)  # it has ended, or is about to
     if reply is None:
         what, kind = f"listens on port {ours.port} and does not answer", "timeout"
@@ -132,6 +121,17 @@ def _absent(settings: Settings) -> Failure:
     return Failure(
         "no Live Memory server runs", code=code, kind="unreachable", fix="run `live-memory start`"
     )
+
+
+def _is_held(host: str, port: int) -> bool:
+    """Whether any program listens there."""
+    try:
+        socket.create_connection((host, port), timeout=_PROBE_S).close()
+    except ConnectionRefusedError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 # Figures and forgetting take milliseconds; opening a large workspace for them takes longer.

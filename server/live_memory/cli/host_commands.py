@@ -31,6 +31,7 @@ class _Commands:
     listing: Words
     shows: str
     needs_plugin: bool = False
+    told: str = "it is there"
 
 
 # What stands for the folder of the plugin and for the command of this installation.
@@ -50,12 +51,13 @@ _COMMANDS: Mapping[str, tuple[_Commands, ...]] = {
             f'"{_PLUGIN}"',
             needs_plugin=True,
         ),
-        # Without hooks: those are in the plugin.
         _Commands(
             (("claude", "mcp", "add", "--scope", "user", NAME, "--", _PROGRAM, "mcp"),),
             (("claude", "mcp", "remove", "--scope", "user", NAME),),
             ("claude", "mcp", "get", NAME),
             "Scope: User",
+            told="it is there, without hooks: only the plugin tells what is read and changed, and "
+            "it comes with a checkout of Live Memory",
         ),
     ),
     # It is only recognised and taken out. To put it in copies the whole checkout, with its
@@ -121,6 +123,9 @@ def listed(host: str, *, home: Path) -> str | None:
     Raises:
         Failure: it does not list us.
     """
+    for commands in _COMMANDS.get(host, ()):
+        if has_commands(host) and _is_there(commands, home):
+            return f"{' '.join(commands.listing)}: {commands.told}"
     words = HOSTS[host].listing
     if not words or shutil.which(words[0]) is None:
         return None

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 
 from live_memory.cli.config_edit import (
@@ -17,6 +18,7 @@ from live_memory.cli.config_edit import (
     JsonForm,
     JsonMember,
     MarkedBlock,
+    OwnText,
     TomlTable,
     read_toml,
 )
@@ -40,10 +42,13 @@ __all__ = [
 
 NAME = "live-memory"
 # A configuration is a few pages; what is larger is something else.
-_LARGEST = 4 * 1024 * 1024
+_LARGEST = 1024 * 1024
+# What decides where our data and settings are.
+_FOLDERS = ("LIVE_MEMORY_DATA_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME")
 _INSTRUCTIONS = """\
-Before you search or read files to find out how this codebase works, ask the tool `ask` of the MCP
-server `live-memory` one plain question. Its answer cites lines that were checked a moment ago.
+Before you search or read files to find out how this codebase works, ask one plain question with the
+tool `ask_live_memory` of the MCP server `live-memory`. Its answer cites lines that were checked a
+moment ago.
 """
 
 
@@ -107,6 +112,11 @@ def _typed(command: str) -> Mapping[str, object]:
     return {"type": "stdio", **_plain(command)}
 
 
+def _of_codex(command: str) -> Mapping[str, object]:
+    # It hands on few variables by itself, and its hooks have all: both must find one data folder.
+    return {**_plain(command), "env_vars": list(_FOLDERS)}
+
+
 def _of_opencode(command: str) -> Mapping[str, object]:
     return {"type": "local", "command": [command, "mcp"]}
 
@@ -150,31 +160,11 @@ HOSTS = {
         "Codex",
         _Files(("{codex}/config.toml",), (".codex/config.toml",)),
         "mcp_servers",
+        _of_codex,
         hooks=_Files(("{codex}/hooks.json",), (".codex/hooks.json",)),
         instructions=_Files(("{codex}/AGENTS.md",), ("AGENTS.md",)),
         listing=("codex", "mcp", "list"),
         next_steps=("its hooks await your review: start codex, enter /hooks, and trust them",),
-    ),
-    "cursor": Host(
-        "Cursor",
-        _Files(("{home}/.cursor/mcp.json",), (".cursor/mcp.json",)),
-        "mcpServers",
-        _typed,
-        _JSONC,
-        hooks=_Files(("{home}/.cursor/hooks.json",), (".cursor/hooks.json",)),
-        new_hooks='{\n  "version": 1\n}\n',
-        next_steps=("where Cursor asks to enable the new server or to run its tool, allow it",),
-    ),
-    "vscode": Host(
-        "VS Code",
-        _Files(("{code}/mcp.json",), (".vscode/mcp.json",)),
-        "servers",
-        _typed,
-        _JSONC,
-        hooks=_Files(
-            ("{home}/.copilot/hooks/live-memory.json",), (".github/hooks/live-memory.json",)
-        ),
-        next_steps=("VS Code asks whether you trust the server when it starts it first",),
     ),
     "gemini": Host(
         "Gemini CLI",
@@ -197,8 +187,30 @@ HOSTS = {
         _JSONC,
         # It writes this itself into a file that has none.
         '{\n  "$schema": "https://opencode.ai/config.json"\n}\n',
+        hooks=_Files(("{opencode}/plugins/live-memory.js",), (".opencode/plugins/live-memory.js",)),
         instructions=_Files(("{opencode}/AGENTS.md",), ("AGENTS.md",)),
         listing=("opencode", "mcp", "list"),
+    ),
+    "vscode": Host(
+        "VS Code",
+        _Files(("{code}/mcp.json",), (".vscode/mcp.json",)),
+        "servers",
+        _typed,
+        _JSONC,
+        hooks=_Files(
+            ("{home}/.copilot/hooks/live-memory.json",), (".github/hooks/live-memory.json",)
+        ),
+        next_steps=("VS Code asks whether you trust the server when it starts it first",),
+    ),
+    "cursor": Host(
+        "Cursor",
+        _Files(("{home}/.cursor/mcp.json",), (".cursor/mcp.json",)),
+        "mcpServers",
+        _typed,
+        _JSONC,
+        hooks=_Files(("{home}/.cursor/hooks.json",), (".cursor/hooks.json",)),
+        new_hooks='{\n  "version": 1\n}\n',
+        next_steps=("where Cursor asks to enable the new server or to run its tool, allow it",),
     ),
     "cline": Host(
         "Cline",
@@ -276,6 +288,12 @@ def _hooks(name: str, scope: Scope, program: str) -> Iterator[HostChange]:
         for event, value in hook_entries(name, (program,)).items():
             edit = JsonElement(("hooks", event), value, _hook_of(name), form)
             yield HostChange(host.hooks.at(scope), edit, host.new_hooks)
+    if name == "opencode":
+        plugin = (resources.files("live_memory.client") / "opencode_plugin.js").read_text(
+            encoding="utf-8"
+        )
+        named = plugin.replace('["live-memory"]', json.dumps([program], ensure_ascii=False), 1)
+        yield HostChange(host.hooks.at(scope), OwnText(named))
 
 
 def snippets(program: str) -> Mapping[str, str]:

@@ -1,11 +1,12 @@
 """`start`, `status` and `stop`; `mcp`, which is run without this where it is told nothing."""
 
 import json
+import socket
 from pathlib import Path
 
 import click
 
-from live_memory.cli.connection import ProvenServer, find, health, is_held
+from live_memory.cli.connection import ProvenServer, find, health
 from live_memory.cli.environment import ExitCode, Failure
 from live_memory.cli.launcher import ensure_running, stop_unheard
 from live_memory.cli.launcher import stop as end
@@ -96,12 +97,25 @@ def elsewhere(configuration: Configuration, server: ProvenServer) -> str | None:
     wished = configuration.settings.port
     if configuration.sources["port"] == "default" or server.port == wished:
         return None
-    if is_held(server.host, wished):
-        return f"port {wished} is held by another program: the server has port {server.port}"
+    why = _refused(server.host, wished)
+    if why is not None:
+        return f"port {wished} cannot be had ({why}): the server has port {server.port}"
     return (
         f"the server runs on port {server.port}: to have it on {wished}, run `live-memory stop`, "
         "then `live-memory start` again"
     )
+
+
+def _refused(host: str, port: int) -> str | None:
+    """Why a server cannot have a port now; nothing where it can."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind((host, port))
+        except OSError as problem:
+            return str(problem.strerror).lower()
+    return None
 
 
 def plugin_folder() -> Path | None:

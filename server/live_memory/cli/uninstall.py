@@ -17,8 +17,10 @@ from pathlib import Path
 
 import click
 
+from live_memory.cli.connect import disconnecting
 from live_memory.cli.doctor import installed_plugins
 from live_memory.cli.environment import ExitCode, Failure, FileLock, holder
+from live_memory.cli.host_files import NAME
 from live_memory.cli.launcher import LOG_NAME, START_LOCK, stop_unheard
 from live_memory.cli.lifecycle import end_running
 from live_memory.cli.main import configured, json_option
@@ -38,7 +40,7 @@ _MADE_AGAIN = (
 # What would be lost: what was heard of and is not learned yet, spent today, imported.
 _REMEMBERED = (
     *("spool.jsonl", "spool.old.jsonl", "spool.taken.jsonl", "imported.json"),
-    *("spend.jsonl", "spend.jsonl.new", "spend.jsonl.unreadable"),
+    *("spend.jsonl", "spend.jsonl.new"),
 )
 _ENVIRONMENTS, _WORKSPACES, _COMPANION = "environment", "workspaces", "companion"
 _CONNECTIONS = "connections.json"
@@ -49,6 +51,7 @@ KNOWN = frozenset(
 _OF_ENVIRONMENTS = ("lock", "log", "status", "status.new")
 _WORKSPACE = re.compile(r"[0-9a-f]{32}(?:\..+)?")
 _HALF_WRITTEN = re.compile(r"token\.\d+|\.imported\.json\.\w+")
+_SET_ASIDE = re.compile(r"spend\.jsonl\.unreadable(?:\.\d+)?")
 _MACHINES_UNIT = Path("/etc/systemd/system/live-memory.service")
 
 _OTHERS_S = 5.0
@@ -57,7 +60,7 @@ Going = dict[Path, Callable[[Path], object]]
 
 @click.command()
 @click.option("--purge", is_flag=True, help="Remove what is remembered and your settings, too.")
-@click.option("--yes", is_flag=True, help="Do not ask before that.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Say what would be removed, and change nothing.")
 @json_option
 @configured
@@ -69,11 +72,18 @@ def uninstall(
     is_ours = _is_ours(settings.data_dir)
     if purge and not (yes or dry_run):
         _ask(settings, can_ask=not as_json and sys.stdin.isatty())
-    # Asked first: the command that would tell may be among what goes.
+    connected = _connected(settings.data_dir)
+    if connected and _is_own(settings) and not (yes or dry_run):
+        raise Failure(
+            "a host still starts Live Memory by the command that would go",
+            code=ExitCode.REFUSED,
+            kind="invalid",
+            fix=f"run `{connected[0]}` first, or add --yes",
+        )
     told: dict[str, object] = {
         "dry_run": dry_run,
         "data_dir": str(settings.data_dir),
-        "connected": _connected(settings.data_dir),
+        "connected": connected,
         "others": list(_others(settings)),
         **_ended(settings, dry_run=dry_run),
     }
@@ -82,10 +92,11 @@ def uninstall(
         if is_ours and not dry_run:
             _keep_others_out(settings, locks)
         going = _planned(settings, purge=purge) if is_ours else {}
-        if purge and stat.S_ISREG(_mode(config_file())):
-            going |= {config_file(): Path.unlink}
-            going |= _once_empty(config_file().parent, going)
-        kept = dict(_stays(settings, going))
+        if purge:
+            going |= _settings_file()
+        kept = dict(_stays(settings, going)) if is_ours else {}
+        if config_file().exists() and config_file() not in going:
+            kept[config_file()] = "your settings"
         for path, remove_it in () if dry_run else going.items():
             try:
                 remove_it(path)
@@ -170,18 +181,20 @@ def _planned(settings: Settings, *, purge: bool) -> Going:
     """What goes, and how; what is in a folder goes before the folder."""
     folder = settings.data_dir
     names = {*_MADE_AGAIN, *_numbered(LOG_NAME), *(_REMEMBERED if purge else ())}
-    if settings.log_file is not None and not settings.log_file.is_absolute():
-        names |= {*_numbered(str(settings.log_file))}
-    if not _connected(folder):
+    if settings.log_file is not None and settings.log_file.name == str(settings.log_file):
+        names |= {*_numbered(settings.log_file.name)}
+    if not disconnecting(folder):
         names.add(_CONNECTIONS)
-    names |= {path.name for path in folder.iterdir() if _HALF_WRITTEN.fullmatch(path.name)}
+    for path in folder.iterdir():
+        if _HALF_WRITTEN.fullmatch(path.name) or (purge and _SET_ASIDE.fullmatch(path.name)):
+            names.add(path.name)
     files = (folder / name for name in sorted(names))
     going: Going = {path: Path.unlink for path in files if stat.S_ISREG(_mode(path))}
     for path in _environments(folder):
         going[path] = shutil.rmtree if stat.S_ISDIR(_mode(path)) else Path.unlink
     if purge:
         going |= dict.fromkeys(_memories(folder), shutil.rmtree)
-    for name in (_ENVIRONMENTS, _COMPANION, *([_WORKSPACES] if purge else ())):
+    for name in (_ENVIRONMENTS, _COMPANION, _WORKSPACES):
         going |= _once_empty(folder / name, going)
     return going | _once_empty(folder, going)
 
@@ -192,27 +205,36 @@ def _once_empty(folder: Path, going: Going) -> Going:
     return {folder: Path.rmdir} if is_empty else {}
 
 
+def _settings_file() -> Going:
+    """The user's settings, and their folder where nothing else is in it; not by way of a link."""
+    file = config_file()
+    if not (stat.S_ISDIR(_mode(file.parent)) and stat.S_ISREG(_mode(file))):
+        return {}
+    going: Going = {file: Path.unlink}
+    return going | _once_empty(file.parent, going)
+
+
 def _stays(settings: Settings, going: Going) -> Iterator[tuple[Path, str]]:
-    """What is left, and why."""
+    """What is left of the data folder, and why."""
     folder = settings.data_dir
-    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-        if path in going:
-            continue
-        if path.is_symlink():
-            yield path, "a link, and nothing that we made"
-        elif path.name == _WORKSPACES:
+    left = [path for path in sorted(folder.iterdir()) if path not in going]
+    for path in left:
+        if path.name == _WORKSPACES and any(_memories(folder)):
             yield path, f"what is remembered of {_codebases(folder)}"
         elif path.name == _CONNECTIONS:
             yield path, "`live-memory disconnect` needs it"
-        elif path.name in _REMEMBERED:
+        elif path.name in _REMEMBERED and not path.is_symlink():
             yield path, "what is remembered"
-        else:
-            yield path, "it is not ours, or holds what is not"
+        elif path.name in KNOWN:
+            yield path, "a link, or other files are in it"
+    others = sum(path.name not in KNOWN for path in left)
+    if others:
+        yield folder, f"{others} in it that are not ours"
+    elif folder.is_symlink():
+        yield folder, "a link"
     log = settings.log_file
-    if log is not None and log.is_absolute() and log.exists():
-        yield log, "the log, where you set it"
-    if config_file().exists() and config_file() not in going:
-        yield config_file(), "your settings"
+    if log is not None and log.name != str(log) and (folder / log).exists():
+        yield folder / log, "the log, where you set it"
 
 
 def _numbered(log: str) -> tuple[str, ...]:
@@ -258,36 +280,43 @@ def _codebases(folder: Path) -> str:
     return f"{count} codebase" if count == 1 else f"{count} codebases"
 
 
+def _is_own(settings: Settings) -> bool:
+    """Whether this command runs in an environment that the plugin made."""
+    return Path(sys.prefix).is_relative_to(settings.data_dir.resolve())
+
+
 def _connected(folder: Path) -> list[str]:
-    """The hosts that `connect` wrote to and that still start us."""
-    try:
-        said = json.loads((folder / _CONNECTIONS).read_bytes())
-        return sorted({str(made["host"]) for made in said.values()})
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        return []
+    """The commands that end it that hosts start us, which would bring all of it back."""
+    found = disconnecting(folder)
+    claude = Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home(), ".claude.json")
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        json.loads(claude.read_bytes())["mcpServers"][NAME]
+        found.append(f"{NAME} disconnect claude")
+    return found
 
 
 def _others(settings: Settings) -> Iterator[str]:
-    """How to remove what was installed by other means than ours."""
+    """What was installed by other means than ours, and how that is removed."""
     program = shutil.which("claude")
     with suppress(OSError, subprocess.SubprocessError, ValueError, LookupError, TypeError):
         for plugin in installed_plugins(program) if program else ():
-            yield f"claude plugin uninstall {plugin['id']}"
+            yield f"the plugin is still installed: claude plugin uninstall {plugin['id']}"
     if "/uv/tools/" in sys.prefix:
-        yield "uv tool uninstall live-memory"
+        yield "the command is still installed: uv tool uninstall live-memory"
     elif "/pipx/" in sys.prefix:
-        yield "pipx uninstall live-memory"
-    elif not Path(sys.prefix).is_relative_to(settings.data_dir.resolve()):
-        yield f"what you installed in '{sys.prefix}'"
+        yield "the command is still installed: pipx uninstall live-memory"
+    elif not _is_own(settings):
+        yield f"the command is still installed, in '{sys.prefix}'"
     if _MACHINES_UNIT.exists():
-        yield "sudo live-memory service uninstall --system"
+        how = "sudo live-memory service uninstall --system"
+        yield f"a service of the machine is still installed: {how}"
 
 
 def _lines(told: Mapping[str, object], *, purge: bool) -> Iterator[str]:
     """What was done, for a person."""
     tense = "would be " if told["dry_run"] else ""
-    for host in _listed(told, "connected"):
-        yield f"'{host}' still starts Live Memory: `live-memory disconnect {host}` ends that"
+    for how in _listed(told, "connected"):
+        yield f"a host still starts Live Memory; to end that: {how}"
     if told["stopped"] is not None:
         yield f"{tense}stopped: the server (process {told['stopped']})"
     folder = Path(str(told["data_dir"]))
@@ -308,7 +337,7 @@ def _lines(told: Mapping[str, object], *, purge: bool) -> Iterator[str]:
         yield from (f"{verb}: {path} ({why})" for path, why in found.items())
     if told["kept"] and not purge:
         yield "to remove what is remembered and your settings too: live-memory uninstall --purge"
-    yield from (f"still installed; to remove it: {how}" for how in _listed(told, "others"))
+    yield from _listed(told, "others")
 
 
 def _listed(told: Mapping[str, object], name: str) -> list[str]:

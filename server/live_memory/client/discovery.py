@@ -115,8 +115,8 @@ def published(folder: str) -> Address:
     token = own_token(folder)
     said = json.loads(own_file(folder, "server.json", LARGEST_REPLY))
     host, port = str(said["host"]), int(said["port"])
-    if host not in ("127.0.0.1", "::1"):
-        raise OSError("not this machine")
+    if host not in ("127.0.0.1", "::1") or not 0 < port < 65_536:
+        raise OSError("no place on this machine")
     return Address(host, port, token, str(said.get("version")), said.get("async_tools") is True)
 
 

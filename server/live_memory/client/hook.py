@@ -254,7 +254,7 @@ def payload() -> Fields:
     """The event on standard input, read to its end or to the end of the budget."""
     import select
 
-    data = b""
+    data = bytearray()
     while len(data) <= LARGEST_PAYLOAD:
         # What is there is read even if the machine was too busy to start us in time.
         wait_s = max(0.0, UNTIL - time.monotonic())

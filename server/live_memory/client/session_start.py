@@ -83,7 +83,6 @@ def ignored_names(project: str) -> frozenset[str]:
 
 def is_new() -> bool:
     """Whether conclusions are kept and nobody was told yet; from now on they are."""
-    sys.path.append(__file__.rpartition("/live_memory/")[0])
     from live_memory.client.discovery import data_folder
     from live_memory.client.hook import remembers
 
@@ -96,16 +95,28 @@ def is_new() -> bool:
     return True
 
 
+def watches() -> bool:
+    """Whether the host is Claude Code: others that run this plugin take such a reply for junk."""
+    from live_memory.client.hook import host_of, payload
+
+    try:
+        return host_of(payload()) == "claude_code"
+    except (OSError, ValueError, TypeError, AttributeError):
+        return True
+
+
 if __name__ == "__main__":
     try:
-        paths = watched(os.environ.get("CLAUDE_PROJECT_DIR") or os.getcwd())
-        said: dict[str, object] = {
-            "hookSpecificOutput": {"hookEventName": "SessionStart", "watchPaths": paths}
-        }
+        sys.path.append(__file__.rpartition("/live_memory/")[0])
+        said: dict[str, object] = {}
+        if watches():
+            paths = watched(os.environ.get("CLAUDE_PROJECT_DIR") or os.getcwd())
+            said["hookSpecificOutput"] = {"hookEventName": "SessionStart", "watchPaths": paths}
         try:
             said.update({"systemMessage": KEPT} if is_new() else {})
         except OSError:
             pass
-        print(json.dumps(said))
+        if said:
+            print(json.dumps(said))
     except Exception:  # noqa: BLE001  a session starts all the same
         pass

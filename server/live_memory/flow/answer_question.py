@@ -219,9 +219,9 @@ async def _tell(memory: Workspace, progress: Progress) -> None:
         await anyio.sleep(wait_s)
         wait_s = 1
         state = memory.indexer.state
-        await progress(
-            f"reading the workspace: {state.files - state.waiting} of {state.files} files"
-        )
+        known = state.files - state.waiting
+        what = f"reading the workspace: {known} of {state.files} files"
+        await progress(what, done=known, total=state.files)
 
 
 def _nothing(why: str) -> Answer:

@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
@@ -23,10 +24,16 @@ from live_memory.ports import WorkspaceIdentity
 
 __all__ = ["Ask", "Jobs", "Progress", "keep_warm", "silent"]
 
-Progress = Callable[[str], Awaitable[None]]
+
+class Progress(Protocol):
+    """Tells whoever waits how far it is: in words, and where that is known in numbers."""
+
+    async def __call__(self, message: str, *, done: int = 0, total: int = 0) -> None:
+        """Say it; a total of 0 is one that is not known."""
+        ...
 
 
-async def silent(_message: str) -> None:
+async def silent(message: str, *, done: int = 0, total: int = 0) -> None:
     """Say nothing."""
 
 
@@ -102,7 +109,7 @@ class Jobs:
         return job.answer
 
     async def _work(self, job: _Job, cwd: str, question: Question) -> None:
-        async def progress(message: str) -> None:
+        async def progress(message: str, *, done: int = 0, total: int = 0) -> None:
             job.said = message
 
         try:

@@ -319,10 +319,11 @@ class _Tools:
     async def _ask(self, context: _Context, cwd: str, question: Question) -> str:
         steps = 0
 
-        async def progress(message: str) -> None:
+        async def progress(message: str, *, done: int = 0, total: int = 0) -> None:
             nonlocal steps
-            steps += 1
-            await context.session.report_progress(steps, message=message)
+            steps = max(steps + 1, done)  # it must go up each time
+            of = max(steps, total) if total else None
+            await context.session.report_progress(steps, of, message)
 
         found = await while_there(
             context.request, lambda: self._ask_hub(cwd, question, progress=progress)

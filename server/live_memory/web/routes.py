@@ -264,7 +264,7 @@ class _Lines:
         self._send = send
         self._is_started = False
 
-    async def progress(self, message: str) -> None:
+    async def progress(self, message: str, *, done: int = 0, total: int = 0) -> None:
         """Say how far it is."""
         await self._line({"progress": message}, is_last=False)
 

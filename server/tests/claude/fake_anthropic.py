@@ -35,6 +35,11 @@ class FakeAnthropic:
     def base_url(self) -> str:
         return f"http://127.0.0.1:{self._server.server_port}"
 
+    @property
+    def is_done(self) -> bool:
+        """Whether every turn was taken."""
+        return not self._turns
+
     def answer(self, request: Json) -> Turn:
         """The turn for a request; main requests are kept."""
         if not request.get("tools"):

@@ -6,14 +6,20 @@ It plays the Messages API, optionally a stranger on the server's port, runs the 
 one after the other, and stops every server that they started.
 """
 
+import fcntl
 import http.client
 import json
 import os
+import pty
+import select
 import signal
 import socket
+import struct
 import subprocess
 import sys
+import termios
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -35,12 +41,13 @@ def play(plan: dict[str, object]) -> dict[str, object]:
     with ExitStack() as stack:
         api = stack.enter_context(FakeAnthropic(turns))
         if plan["stranger_port"] is not None:
-            stack.enter_context(_stranger(int(str(plan["stranger_port"])), heard))
+            talks = plan["stranger_talks"] is True
+            stack.enter_context(_stranger(int(str(plan["stranger_port"])), heard, talks=talks))
         stack.callback(stop_server, Path(str(plan["data_dir"])))
         if plan["companion"]:
             stack.enter_context(_companion(_list(plan["companion"]), str(plan["home"])))
         environ = {**_texts(plan["environ"]), "ANTHROPIC_BASE_URL": api.base_url}
-        runs = [_run(command, environ, str(plan["cwd"])) for command in _list(plan["commands"])]
+        runs = [_run(command, environ, api) for command in _list(plan["commands"])]
         heard_of = [
             told(str(route), Path(str(plan["data_dir"])), project=str(plan["cwd"]))
             for route in _list(plan["then"])
@@ -60,10 +67,14 @@ def told(route: str, data_dir: Path, *, project: str) -> object:
     return reply
 
 
-def _run(command: object, environ: dict[str, str], cwd: str) -> dict[str, object]:
+def _run(command: object, environ: dict[str, str], api: FakeAnthropic) -> dict[str, object]:
+    assert isinstance(command, dict)
+    words = [str(word) for word in _list(command["words"])]
+    if command["typed"] is not None:
+        return _typed(words, environ, str(command["cwd"]), str(command["typed"]), api)
     done = subprocess.run(
-        [str(word) for word in _list(command)],
-        cwd=cwd,
+        words,
+        cwd=str(command["cwd"]),
         env=environ,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -72,6 +83,38 @@ def _run(command: object, environ: dict[str, str], cwd: str) -> dict[str, object
         check=False,
     )
     return {"returncode": done.returncode, "stdout": done.stdout, "stderr": done.stderr}
+
+
+def _typed(
+    words: list[str], environ: dict[str, str], cwd: str, prompt: str, api: FakeAnthropic
+) -> dict[str, object]:
+    """Run the client in a terminal, type a prompt once it is there, and leave when all is said."""
+    here, there = pty.openpty()
+    fcntl.ioctl(there, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 160, 0, 0))
+    process = subprocess.Popen(
+        words, cwd=cwd, env=environ, stdin=there, stdout=there, stderr=there, start_new_session=True
+    )
+    os.close(there)
+    screen, new, until = b"", b"", time.monotonic() + _EACH_S
+    keys = [prompt.encode(), b"\r"]
+    while process.poll() is None and time.monotonic() < until:
+        # Typed at once it would be taken for pasted text.
+        ready = b"\x1b[?2004h" in screen if len(keys) == 2 else keys and prompt.encode() in new
+        if ready:
+            os.write(here, keys.pop(0))
+        if api.is_done:
+            process.terminate()
+        new = b""
+        if select.select([here], [], [], 0.3)[0]:
+            try:
+                new = os.read(here, 65_536)
+            except OSError:
+                break
+            screen += new
+    process.kill()
+    code = process.wait()
+    os.close(here)
+    return {"returncode": code, "stdout": screen.decode("utf-8", "replace"), "stderr": ""}
 
 
 @contextmanager
@@ -91,8 +134,9 @@ def _companion(turns: list[object], home: str) -> Iterator[None]:
 
 
 @contextmanager
-def _stranger(port: int, heard: list[str]) -> Iterator[None]:
+def _stranger(port: int, heard: list[str], *, talks: bool) -> Iterator[None]:
     """A program of someone else's that got the port first, and notes all it is told."""
+    silent: list[socket.socket] = []
 
     def listen() -> None:
         while True:
@@ -100,10 +144,12 @@ def _stranger(port: int, heard: list[str]) -> Iterator[None]:
                 connection, _ = listener.accept()
             except OSError:
                 return
-            with connection:
-                connection.settimeout(5)
-                heard.append(connection.recv(65536).decode("latin-1"))
+            connection.settimeout(5)
+            heard.append(connection.recv(65536).decode("latin-1"))
+            if talks:
                 connection.sendall(_NOT_FOUND)
+                connection.close()
+            silent.append(connection)
 
     with socket.create_server(("127.0.0.1", port)) as listener:
         thread = threading.Thread(target=listen, daemon=True)

@@ -17,7 +17,17 @@ import pytest
 
 from tests.claude.fake_anthropic import Json, Turn
 
-__all__ = ["ASK", "PROJECT", "Outcome", "Run", "Stage", "cut_off", "set_stage", "verified_lines"]
+__all__ = [
+    "ASK",
+    "PROJECT",
+    "Client",
+    "Outcome",
+    "Run",
+    "Stage",
+    "cut_off",
+    "set_stage",
+    "verified_lines",
+]
 
 ASK = "mcp__plugin_live-memory_live-memory__ask_live_memory"
 
@@ -46,6 +56,15 @@ class Run:
     returncode: int
     stdout: str
     stderr: str
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A run of the client elsewhere than in the project, or with a prompt typed at its terminal."""
+
+    words: Sequence[str]
+    cwd: Path | None = None
+    typed: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +126,9 @@ class Stage:
 
     def play(
         self,
-        *commands: Sequence[str],
+        *commands: Sequence[str] | Client,
         turns: Sequence[Turn] = (),
-        stranger: bool = False,
+        stranger: str | None = None,
         with_command: bool = True,
         then: Sequence[str] = (),
         companion: Sequence[Turn] = (),
@@ -125,7 +144,8 @@ class Stage:
             pytest.skip("this machine gives no mounts of our own")
         plan = {
             "turns": list(turns),
-            "stranger_port": self.port if stranger else None,
+            "stranger_port": None if stranger is None else self.port,
+            "stranger_talks": stranger == "talks",
             "data_dir": str(self.data_dir),
             "environ": self._environ(with_command=with_command)
             | ({} if path is None else {"PATH": path}),
@@ -134,7 +154,7 @@ class Stage:
             "then": list(then),
             "companion": list(companion),
             "home": str(self.folder / "home"),
-            "commands": [["claude", *command] for command in commands],
+            "commands": [self._planned(command) for command in commands],
         }
         given, left = self.folder / "plan.json", self.folder / "outcome.json"
         given.write_text(json.dumps(plan))
@@ -149,6 +169,11 @@ class Stage:
             heard=tuple(outcome["heard"]),
             told=tuple(outcome["told"]),
         )
+
+    def _planned(self, command: Sequence[str] | Client) -> dict[str, object]:
+        one = command if isinstance(command, Client) else Client(command)
+        words, cwd = ["claude", *one.words], str(one.cwd or self.project)
+        return {"words": words, "cwd": cwd, "typed": one.typed}
 
     def server_log(self) -> str:
         """What the server said, for a test that fails."""

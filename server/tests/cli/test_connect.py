@@ -114,7 +114,9 @@ def test_every_host_starts_the_command_of_this_installation(shell: Shell) -> Non
     codex = tomllib.loads(texts.pop("codex"))["mcp_servers"]
     read = {host: json.loads(text) for host, text in texts.items()}
     plain = {"command": _PROGRAM, "args": ["mcp"]}
-    assert codex == {"live-memory": plain}
+    # Its hooks have these, and a server only if they are named.
+    folders = ["LIVE_MEMORY_DATA_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME"]
+    assert codex == {"live-memory": {**plain, "env_vars": folders}}
     assert read["gemini"]["mcpServers"] == {"live-memory": plain}
     assert read["cline"]["mcpServers"] == {"live-memory": {**plain, "timeout": 600}}
     assert read["cursor"]["mcpServers"] == {"live-memory": {"type": "stdio", **plain}}
@@ -267,6 +269,7 @@ def test_instructions_come_only_when_asked_for_and_go_with_the_rest(shell: Shell
     assert _run(shell, "connect", "codex", "--instructions", "--yes").code == 0
     told = (shell.folder / "home/.codex/AGENTS.md").read_text()
     assert told.startswith("# Mine\n<!-- live-memory: begin -->\n")
+    assert "`ask_live_memory`" in told
     assert _run(shell, "disconnect", "codex", "--yes").code == 0
     assert _tree(shell) == before
     refused = _run(shell, "connect", "cursor", "--instructions", "--yes")
@@ -283,7 +286,7 @@ def test_a_project_has_files_of_its_own(shell: Shell, project: Path) -> None:
     assert made - {"net/retry.py"} == {
         *(".codex/config.toml", ".codex/hooks.json", ".cursor/mcp.json", ".cursor/hooks.json"),
         *(".vscode/mcp.json", ".github/hooks/live-memory.json", ".gemini/settings.json"),
-        *("opencode.json", "AGENTS.md", "GEMINI.md"),
+        *("opencode.json", ".opencode/plugins/live-memory.js", "AGENTS.md", "GEMINI.md"),
     }
     assert _tree(shell) == before
     for host in ("opencode", "gemini", "vscode", "cursor", "codex"):

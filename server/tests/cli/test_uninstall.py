@@ -28,6 +28,11 @@ def _tree(folder: Path) -> set[Path]:
     return {path for path in folder.rglob("*") if path != folder / "home"}
 
 
+def _still(folder: Path) -> set[Path]:
+    """All but what a server that runs writes by itself, which is in a workspace's folder."""
+    return {path for path in _tree(folder) if path.parent.parent.name != "workspaces"}
+
+
 def _used(shell: Shell, project: Path) -> int:
     """A server that was asked, settings, and an environment of the plugin; the process."""
     (shell.folder / "config/live-memory").mkdir(mode=0o700)
@@ -91,9 +96,9 @@ def test_a_dry_run_says_what_the_real_one_does_and_changes_nothing(
     shell: Shell, project: Path
 ) -> None:
     pid = _used(shell, project)
-    before = _tree(shell.folder)
+    before = _still(shell.folder)
     dry, said = _uninstall(shell, "--dry-run", "--json"), _uninstall(shell, "--dry-run")
-    after, was_alive = _tree(shell.folder), is_alive(pid)
+    after, was_alive = _still(shell.folder), is_alive(pid)
     real = _uninstall(shell, "--json")
 
     assert (after, was_alive) == (before, True)
@@ -145,7 +150,8 @@ def test_a_home_that_is_the_data_folder_keeps_what_is_its_users(
     assert done.code == 0, done
     assert _tree(home) == before
     assert {name: (home / name).read_text() for name in theirs} == theirs
-    assert f"kept: {home / 'told'} (a link, and nothing that we made)" in done.out
+    assert f"kept: {home / 'told'} (a link, or other files are in it)" in done.out
+    assert f"kept: {home} (2 in it that are not ours)" in done.out
 
 
 def test_a_folder_that_never_was_ours_is_left_alone(shell: Shell, tmp_path: Path) -> None:
@@ -162,10 +168,10 @@ def test_a_folder_that_never_was_ours_is_left_alone(shell: Shell, tmp_path: Path
 
 def test_nothing_is_forgotten_where_nobody_can_be_asked(shell: Shell, project: Path) -> None:
     _used(shell, project)
-    before = _tree(shell.folder)
+    before = _still(shell.folder)
     for words in (("--purge",), ("--purge", "--json")):
         assert _uninstall(shell, *words).code == 2
-    assert _tree(shell.folder) == before
+    assert _still(shell.folder) == before
 
 
 def test_while_something_is_being_started_nothing_goes(shell: Shell) -> None:
@@ -200,13 +206,18 @@ def test_a_service_goes_where_it_is_about_this_data_folder(shell: Shell, is_its_
 def test_hosts_that_still_start_it_are_named_and_what_disconnects_them_stays(shell: Shell) -> None:
     ensure_token(shell.data_dir)
     file = shell.data_dir / "connections.json"
-    file.write_text(json.dumps({"/home/x/.codex/config.toml": {"host": "codex"}}))
+    made = {"a": {"host": "codex"}, "b": {"host": "cursor", "project": "/src/my project"}}
+    file.write_text(json.dumps(made))
+    (shell.folder / "home/.claude.json").write_text('{"mcpServers": {"live-memory": {}}}')
     done = _uninstall(shell, "--purge", "--yes")
     file_there = file.exists()
     file.write_text("{}")
     again = _uninstall(shell, "--purge", "--yes")
 
-    assert done.out.startswith("'codex' still starts Live Memory: `live-memory disconnect codex`")
+    assert done.out.splitlines()[:3] == [
+        f"a host still starts Live Memory; to end that: live-memory disconnect {how}"
+        for how in ("codex", "cursor --project --cwd '/src/my project'", "claude")
+    ]
     assert (file_there, again.code, shell.data_dir.exists()) == (True, 0, False)
 
 
@@ -219,8 +230,23 @@ def test_the_command_that_runs_may_be_among_what_goes(shell: Shell) -> None:
     here = [path for path in sys.path if "site-packages" in path]
     (packages / "all.pth").write_text("\n".join([*here, str(Path(__file__).parents[2])]))
     (made.parent / "status").write_text("Live Memory 0.1.0 is installed for the plugin\n")
-    done = subprocess.run(
-        [made / "bin/python", "-I", "-m", "live_memory", "uninstall"],
+    connections = shell.data_dir / "connections.json"
+    connections.write_text('{"a": {"host": "codex"}}')
+    refused = _run(shell, made / "bin/python")
+    was_there = made.exists()
+    connections.unlink()
+    done = _run(shell, made / "bin/python")
+
+    assert (refused.returncode, was_there) == (2, True)
+    assert refused.stderr.endswith("run `live-memory disconnect codex` first, or add --yes\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"removed: {shell.data_dir}\n"
+    assert not shell.data_dir.exists()
+
+
+def _run(shell: Shell, python: Path) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [python, "-I", "-m", "live_memory", "uninstall"],
         env={**shell.environ, **_NO_HOST},
         cwd=shell.folder,
         capture_output=True,
@@ -228,10 +254,6 @@ def test_the_command_that_runs_may_be_among_what_goes(shell: Shell) -> None:
         timeout=60,
         check=False,
     )
-
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"removed: {shell.data_dir}\n"
-    assert not shell.data_dir.exists()
 
 
 @AS_ROOT
@@ -257,3 +279,20 @@ def _names(done: Done, name: str) -> list[str]:
     found = done.json[name]
     assert isinstance(found, list)
     return found
+
+
+def test_a_log_elsewhere_and_settings_by_a_link_are_left(shell: Shell, tmp_path: Path) -> None:
+    """Both are where somebody put them."""
+    elsewhere = tmp_path / "dotfiles"
+    elsewhere.mkdir()
+    (elsewhere / "config.toml").write_text("log_file = '../beside.log'\n")
+    (shell.folder / "config/live-memory").symlink_to(elsewhere)
+    assert shell.run("start").code == 0
+    assert (shell.folder / "beside.log").exists()
+    done = _uninstall(shell, "--purge", "--yes")
+
+    assert done.code == 0, done
+    assert (elsewhere / "config.toml").exists()
+    assert (shell.folder / "beside.log").exists()
+    assert "beside.log (the log, where you set it)" in done.out
+    assert "config.toml (your settings)" in done.out

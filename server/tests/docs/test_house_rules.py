@@ -58,7 +58,8 @@ def test_nothing_cites_a_page_that_is_not_in_the_repository() -> None:
 def test_blind_excepts_stand_only_where_something_must_stay_alive() -> None:
     """There are the per-workspace loop, and the scripts that a host runs."""
     blind = [m for m in MODULES if "BLE001" in m.read_text(encoding="utf-8")]
-    assert [m.name for m in blind] == ["hook.py", "session_start.py", "open_workspaces.py"]
+    scripts = ["bridge.py", "hook.py", "session_start.py"]
+    assert [m.name for m in blind] == [*scripts, "open_workspaces.py"]
 
 
 def test_no_text_holds_the_marks_of_an_unfinished_merge() -> None:

@@ -28,6 +28,7 @@ OWN_FILES = {
     "cli/launcher.py": "the server's process and its log",
     "cli/import_sessions.py": "how far logs were imported, in the data folder",
     "cli/service.py": "what a supervisor reads",
+    "cli/uninstall.py": "names in the data folder, and the user's config file",
     "cli/lifecycle.py": "the plugin's files",
     "web/mcp.py": "what clients are told of the tools, which is package data",
     "web/routes.py": "the real path of a folder that a model names, of which it opens nothing",

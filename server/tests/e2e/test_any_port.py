@@ -15,6 +15,7 @@ import pytest
 from live_memory.cli.connection import ProvenServer
 from live_memory.cli.environment import FileLock, is_alive
 from live_memory.cli.lifecycle import elsewhere
+from live_memory.client import discovery
 from live_memory.settings import load
 from live_memory.web.identity import RunningServer, ensure_token, publish, published, withdraw
 from tests.cli.shell import Done, Shell, open_shell
@@ -100,7 +101,8 @@ def test_where_the_port_is_held_the_server_takes_another_and_everyone_finds_it(
     assert there is not None
     assert there.port != shell.port
     assert first.json["url"] == status["url"] == f"http://127.0.0.1:{there.port}"
-    said = f"port {shell.port} is held by another program: the server has port {there.port}"
+    why = f"port {shell.port} cannot be had (address already in use)"
+    said = f"{why}: the server has port {there.port}"
     assert (first.err, second.err) == (f"live-memory: {said}\n",) * 2
     assert _port_in_force(config) == there.port
     assert hook["verdict"] == "ok", hook
@@ -141,8 +143,9 @@ def test_the_next_start_takes_the_port_of_last_time(shell: Shell) -> None:
 def test_what_a_dead_server_left_harms_nobody_whoever_has_its_port_now(shell: Shell) -> None:
     """A stranger there is not even asked."""
     shell.run("start")
-    _kill(_published(shell).pid)
-    with _stranger(shell.port) as heard:
+    dead = _published(shell)
+    _kill(dead.pid)
+    with _stranger(dead.port) as heard:
         status, stats, stop = (shell.run(command) for command in ("status", "stats", "stop"))
         asked = list(heard)
         again = shell.run("start", "--json")
@@ -150,7 +153,7 @@ def test_what_a_dead_server_left_harms_nobody_whoever_has_its_port_now(shell: Sh
     assert (status.code, stats.code, stop.code) == (5, 5, 0)
     assert asked == []
     assert again.code == 0
-    assert _published(shell).port != shell.port
+    assert _published(shell).port != dead.port
 
 
 def test_two_data_folders_that_start_at_once_each_have_their_own(tmp_path: Path) -> None:
@@ -189,6 +192,15 @@ def test_a_port_that_is_none_is_no_place_of_a_server(tmp_path: Path, port: objec
     file = tmp_path / "server.json"
     file.write_text(file.read_text().replace('"port": 1,', f'"port": {json.dumps(port)},'))
     assert published(tmp_path) is None
+
+
+@pytest.mark.parametrize("port", [0, -1, 65_536, 10**9])
+def test_nor_for_what_runs_beside_the_agent(tmp_path: Path, port: int) -> None:
+    """There it would be an error that nobody expects of an address."""
+    ensure_token(tmp_path)
+    publish(tmp_path, RunningServer("127.0.0.1", port, 1, "0"))
+    with pytest.raises(OSError, match="no place on this machine"):
+        discovery.published(str(tmp_path))
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "0.0.0.0", "::", "", "example.com"])

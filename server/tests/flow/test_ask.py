@@ -105,14 +105,20 @@ async def test_a_first_look_that_is_not_done_says_how_far_it_is_and_goes_on() ->
     house = SlowHouse({"/app": SlowSandbox(read_s=1)})
     async with house.hub() as hub:
         said: list[str] = []
+        counted: list[int] = []
 
-        async def progress(message: str) -> None:
+        async def progress(message: str, *, done: int = 0, total: int = 0) -> None:
             said.append(message)
+            if total:
+                counted.append(done)
+                assert (done < total, total) == (True, 1000)
 
         _, first = await hub.ask("/app", a_question(timeout_s=5), progress=progress)
         assert first.notice is not None
         assert "of 1000 files are known" in first.notice
         assert [m for m in said if m.startswith("reading the workspace: ")]
+        assert counted == sorted(counted)
+        assert counted[-1] > 1
         while (stats := await hub.stats("/app")).files_waiting:
             await anyio.sleep(1)
         assert stats.indexed_files == 1000
@@ -126,7 +132,7 @@ async def test_how_far_one_is_is_told_only_where_it_takes_more_than_a_moment(
     async with SlowHouse({"/app": SlowSandbox(list_s=list_s)}).hub() as hub:
         said: list[str] = []
 
-        async def progress(message: str) -> None:
+        async def progress(message: str, *, done: int = 0, total: int = 0) -> None:
             said.append(message)
 
         await hub.ask("/app", a_question(), progress=progress)

@@ -485,7 +485,7 @@ async def test_a_tool_that_a_model_makes_up_is_told_of_as_text() -> None:
     house, _ = _house(Calls([("\x1b]0;x\x07\u202e\n" + "x" * 500, {})] * 20), Says([GOOD]))
     told: list[str] = []
 
-    async def progress(message: str) -> None:
+    async def progress(message: str, *, done: int = 0, total: int = 0) -> None:
         told.append(message)
 
     async with house.hub() as hub:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.claude.stage import PROJECT, cut_off
-from tests.hosts_real.hosts import Host
+from tests.hosts_real.hosts import OPENCODE, Host
 from tests.support.server import a_free_port
 
 __all__ = ["Outcome", "Run", "Stage", "Turn", "called", "set_stage"]
@@ -63,11 +63,13 @@ class Stage:
 
     @property
     def data_dir(self) -> Path:
-        return self.home / ".local/share/live-memory"
+        return self.home / "data/live-memory"
 
-    def session(self, prompt: str = "go") -> list[str]:
+    def session(self, prompt: str, *options: str) -> list[str]:
         """The command of one session of the host."""
-        return [*self.host.session, prompt]
+        # In opencode, what has a space in it is put in quotes.
+        words = prompt.split() if self.host is OPENCODE else [prompt]
+        return [*self.host.session, *options, *words]
 
     def play(
         self,
@@ -118,6 +120,8 @@ class Stage:
         return {
             "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
             "HOME": str(self.home),
+            # Not every host hands this on to the servers that it starts.
+            "XDG_DATA_HOME": str(self.home / "data"),
             "TMPDIR": str(self.folder / "tmp"),
             "LANG": "C.UTF-8",
             **self.host.environ,

@@ -181,11 +181,10 @@ def test_a_host_shows_our_answer_to_its_model_and_sends_its_hooks_what_is_on_fil
         for turn in recording.turns
     ]
 
-    *command, prompt = stage.session("Raise the limit.")
     model = ["-m", f"played/{recording.model}"] if recording.model else []
     outcome = stage.play(
         ["live-memory", "start"],
-        [*command, *model, prompt],
+        stage.session("Raise the limit.", *model),
         turns=turns,
         helpers={_HELPER: recording.helper},
     )

@@ -25,8 +25,8 @@ class Bridged:
         self.heard: list[Message] = []
         self._new: queue.Queue[Message | None] = queue.Queue()
         self._last_id = 0
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
 
     def _read(self) -> None:
         assert self.process.stdout is not None
@@ -113,9 +113,13 @@ def bridged(
         words, env=dict(environ), cwd=cwd, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     assert process.stdin is not None
+    assert process.stdout is not None
+    bridge = Bridged(process)
     try:
-        yield Bridged(process)
+        yield bridge
     finally:
         with suppress(BrokenPipeError):
             process.stdin.close()
         process.wait(_WITHIN_S)
+        bridge.reader.join(_WITHIN_S)
+        process.stdout.close()
