@@ -12,7 +12,6 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
@@ -267,7 +266,7 @@ class _Run:
             "dry_run": self._server is None,
             "workspaces": workspaces,
             "folders_gone": len(self._gone),
-            "sessions_gone": self._gone.total(),
+            "logs_gone": self._gone.total(),
             "lines_skipped": self._lines,
             "left_out": dict(self.left_out),
         }
@@ -321,13 +320,15 @@ class _Cursor:
         """
         self._file = file
         self._known: dict[str, tuple[int, int]] = {}
-        with suppress(FileNotFoundError), os.fdopen(os.open(file, _READ), "rb") as text:
-            try:
+        try:
+            with os.fdopen(os.open(file, _READ), "rb") as text:
                 form = json.loads(text.read(_LARGEST_CURSOR))
-                self._known = {str(k): (int(size), int(end)) for k, (size, end) in form.items()}
-            except (ValueError, TypeError, AttributeError, RecursionError) as problem:
-                why = f"'{file}' is not what `import` wrote: move it away to import all again"
-                raise Failure(why, code=ExitCode.REFUSED, kind="invalid") from problem
+            self._known = {str(k): (int(size), int(end)) for k, (size, end) in form.items()}
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError, TypeError, AttributeError, RecursionError) as problem:
+            why = f"'{file}' is not what `import` wrote: move it away to import all again"
+            raise Failure(why, code=ExitCode.REFUSED, kind="invalid") from problem
 
     def after(self, log: SessionLog) -> int | None:
         """Where in a log what is new begins; nothing where nothing is."""
@@ -337,7 +338,11 @@ class _Cursor:
         return end if log.size > size else 0
 
     def note(self, read: Sequence[tuple[SessionLog, int]]) -> None:
-        """These logs were taken so far; on disk, in one step."""
+        """These logs were taken so far; on disk, in one step.
+
+        Raises:
+            Failure: the disk does not take it.
+        """
         if not read:
             return
         for log, end in read:
@@ -345,12 +350,17 @@ class _Cursor:
             self._known[log.identity] = (log.size, end)
         while len(self._known) > _MOST_LOGS:
             del self._known[next(iter(self._known))]
-        descriptor, new = tempfile.mkstemp(dir=self._file.parent, prefix=f".{self._file.name}.")
-        with os.fdopen(descriptor, "w", encoding="ascii") as out:
-            json.dump(self._known, out)
-            out.flush()
-            os.fsync(out.fileno())
-        Path(new).replace(self._file)
+        folder, start = self._file.parent, f".{self._file.name}."
+        try:
+            descriptor, new = tempfile.mkstemp(dir=folder, prefix=start)
+            with os.fdopen(descriptor, "w", encoding="ascii") as out:
+                json.dump(self._known, out)
+                out.flush()
+                os.fsync(out.fileno())
+            Path(new).replace(self._file)
+        except OSError as problem:
+            why = f"'{self._file}' cannot be written ({problem.strerror}): what was sent is learned"
+            raise Failure(why, code=ExitCode.FAILED, kind="system") from problem
 
 
 _COLUMNS = {
@@ -381,10 +391,10 @@ def _page(outcome: Form) -> str:
         lines = ["nothing new: there is no session, or `imported.json` says that it was imported"]
     elif outcome["dry_run"]:
         lines.append("nothing was sent: without --dry-run it is")
-    if outcome["sessions_gone"]:
+    if outcome["logs_gone"]:
         lines.append(
-            f"left out: {outcome['sessions_gone']} sessions of {outcome['folders_gone']} folders "
-            "that are gone or are no project"
+            f"left out: {outcome['logs_gone']} logs of {outcome['folders_gone']} folders that are "
+            "gone or are no project"
         )
     left_out = outcome["left_out"]
     assert isinstance(left_out, dict)
