@@ -425,7 +425,7 @@ def test_an_installation_without_a_plugin_gives_claude_code_the_server_alone(
     monkeypatch.setattr("live_memory.cli.host_commands.plugin_folder", lambda: None)
     assert "without hooks" in str(listed("claude", home=shell.folder))
     assert adding("claude", "/bin/live-memory", home=shell.folder) == ()
-    _program(shell, "claude", 'case "$*" in "mcp get "*) exit 1 ;; esac')
+    _program(shell, "claude", 'echo "Scope: User"; exit 1')
     left = adding("claude", "/bin/live-memory", home=shell.folder) or ()
     assert [" ".join(words) for words in left] == [
         "claude mcp add --scope user live-memory -- /bin/live-memory mcp"
@@ -436,6 +436,9 @@ def test_codex_that_has_the_plugin_gets_nothing_twice(shell: Shell) -> None:
     _program(shell, "codex", 'echo \'{"pluginId": "live-memory@live-memory"}\'')
     before = _tree(shell)
     assert "already connected" in _run(shell, "connect", "codex", "--yes").out
+    _program(shell, "codex", 'test "$*" = "mcp list" && echo live-memory')
+    assert _run(shell, "connect", "codex", "--dry-run").out.startswith("--- /dev/null\n")
+    _program(shell, "codex", 'echo \'{"pluginId": "live-memory@live-memory"}\'')
     assert _run(shell, "disconnect", "codex", "--dry-run").out.splitlines() == [
         "$ codex plugin remove live-memory@live-memory",
         "$ codex plugin marketplace remove live-memory",
