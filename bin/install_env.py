@@ -31,7 +31,7 @@ from live_memory.client.passing_on import INDEXES, kept  # noqa: E402
 # What is in the way, by how tools say it: their last line is seldom the one that tells.
 KNOWN = {
     "no room is left on the disk": r"No space left|Disk quota exceeded|os error 28",
-    "the proxy refuses": r"(?i)tunnel.{0,40}fail|proxy ?error|proxy.{0,60}(?:refus|40\d|50\d)",
+    "the proxy refuses": r"(?i)tunnel (?:error|connection failed)|proxy ?error|proxy.{0,60}(?:refus|40\d|50\d)",
     "the package index cannot be reached: is there a network?": r"(?i)name resolution|resolve host"
     r"|dns error|nodename nor servname|NewConnectionError|network is unreachable|connect error"
     r"|client error \(Connect\)|no route to|timed out|offline|network connectivity is disabled",

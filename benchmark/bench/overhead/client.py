@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -27,32 +28,51 @@ class Client:
         for name in (".claude", "tmp"):
             (home / name).mkdir(parents=True, exist_ok=True)
 
+    def first_request_s(self, project: Path, *, plugin: Path | None) -> float:
+        """Seconds from its start to its first request to the model.
+
+        Raises:
+            ClientFailed: there was none.
+        """
+        with reading(()) as reads:
+            began = time.perf_counter()
+            said = self._ran(project, reads.port, plugin)
+        if reads.first_at is None:
+            raise ClientFailed(f"no request came: {said}")
+        return reads.first_at - began
+
     def read(self, project: Path, paths: Sequence[str], *, plugin: Path | None) -> list[float]:
         """Have it read these files one by one; seconds from each call to its result.
 
         Raises:
             ClientFailed: a call is missing.
         """
-        given = [] if plugin is None else ["--plugin-dir", str(plugin)]
-        command = [str(self._program), "-p", "go", *given, "--allowedTools", "Read"]
         with reading(paths) as reads:
-            try:
-                done = subprocess.run(
-                    command,
-                    cwd=project,
-                    env=self._around(reads.port),
-                    stdin=subprocess.DEVNULL,
-                    capture_output=True,
-                    text=True,
-                    timeout=_SESSION_S,
-                    check=False,
-                )
-            except subprocess.TimeoutExpired as problem:
-                raise ClientFailed("the client did not end") from problem
-        if done.returncode or len(reads.gaps_s) != len(paths):
-            said = (done.stdout + done.stderr)[-300:]
+            said = self._ran(project, reads.port, plugin)
+        if len(reads.gaps_s) != len(paths):
             raise ClientFailed(f"{len(reads.gaps_s)} of {len(paths)} calls came back: {said}")
         return reads.gaps_s
+
+    def _ran(self, project: Path, port: int, plugin: Path | None) -> str:
+        """The end of what one session said."""
+        given = [] if plugin is None else ["--plugin-dir", str(plugin)]
+        try:
+            done = subprocess.run(
+                [str(self._program), "-p", "go", *given, "--allowedTools", "Read"],
+                cwd=project,
+                env=self._around(port),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=_SESSION_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as problem:
+            raise ClientFailed("the client did not end") from problem
+        said = (done.stdout + done.stderr)[-300:]
+        if done.returncode:
+            raise ClientFailed(said)
+        return said
 
     def _around(self, port: int) -> dict[str, str]:
         return {

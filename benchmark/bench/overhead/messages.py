@@ -24,6 +24,7 @@ class Reads:
 
     def __init__(self, paths: Sequence[str]) -> None:
         self.gaps_s: list[float] = []
+        self.first_at: float | None = None
         self.port = 0
         self._left = list(reversed(paths))
         self._called_at: float | None = None
@@ -34,6 +35,7 @@ class Reads:
         if not request.get("tools"):
             return {"type": "text", "text": _least(request)}
         with self._lock:
+            self.first_at = self.first_at or arrived_at
             if self._called_at is not None:
                 self.gaps_s.append(arrived_at - self._called_at)
                 self._called_at = None

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
-from bench.overhead import asking, hooks, paired, starting, traffic, weight
+from bench.overhead import asking, beginning, hooks, paired, starting, traffic, weight
 from bench.overhead.found import Found
 from bench.overhead.trees import made
 from bench.report import Outcome
@@ -30,6 +30,7 @@ class _Size:
     paired: int = 50
     callers_each: int = 10
     hook_times: int = 60
+    sessions: int = 10
     reads: int = 41
     edits: int = 5
     workspaces: int = 400
@@ -47,6 +48,7 @@ _DRY = _Size(
     paired=2,
     callers_each=1,
     hook_times=2,
+    sessions=1,
     reads=4,
     edits=1,
     workspaces=3,
@@ -93,6 +95,7 @@ def _parts(setup: Setup, size: _Size) -> Sequence[Callable[[], Found]]:
         lambda: hooks.in_the_client(
             setup, tree("client", size.reads), reads=size.reads, rounds=size.rounds
         ),
+        lambda: beginning.of_sessions(setup, tree("begin", 1), rounds=size.sessions),
         lambda: hooks.by_itself(setup, tree("hook", 1), times=size.hook_times),
         lambda: _notified(setup, tree("notify"), size),
         lambda: traffic.killed(setup, tree("killed", 2 * size.killed), files=size.killed),

@@ -35,7 +35,7 @@ _GRAMMARS = (
     *("c", "cpp", "c_sharp", "ruby", "php", "kotlin", "swift"),
 )
 _HOST_S = 20.0
-# From this one on the host asks for headers again after a refusal; older ones were not tried.
+# Older ones were not tried; what the plugin needs came before it.
 _LEAST_HOST = (2, 1, 193)
 # What older kernels allow a user; editors and build tools take their share of it.
 _LEAST_LIMITS = {"max_user_watches": 8_192, "max_user_instances": 128}
@@ -248,7 +248,9 @@ def _environment(data_dir: Path) -> Iterator[Check]:
         fix = "see that log; or install the command: uv tool install live-memory's `server` folder"
         yield Check("environment", CheckVerdict.FAIL, said, fix)
     elif "being installed" in said:
-        yield Check("environment", CheckVerdict.WARN, said, "wait, then start a new session")
+        yield Check(
+            "environment", CheckVerdict.WARN, said, "wait: the tool answers when that is done"
+        )
     else:
         yield Check("environment", CheckVerdict.OK, said)
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from runpy import run_path
 
 import pytest
 
@@ -33,7 +34,7 @@ case "$1 $2" in
 "pip install")
     echo "$*" >> "$folder/installs"
     while [ -e "$folder/wait" ]; do sleep 0.05; done
-    [ -e "$folder/broken" ] && { echo "no route to the index" >&2; exit 1; }
+    [ -e "$folder/broken" ] && { cat "$folder/broken" >&2; exit 1; }
     case $* in *extras*) [ -e "$folder/no-extras" ] && exit 1 ;; esac ;;
 esac
 exit 0
@@ -152,7 +153,7 @@ def test_sessions_that_start_at_once_bring_it_once_and_do_not_wait(user: _User) 
 def test_where_it_cannot_be_installed_the_reason_is_told_and_it_is_not_tried_at_once_again(
     user: _User,
 ) -> None:
-    (user.programs / "broken").touch()
+    (user.programs / "broken").write_text("no route to the index\n")
     user.run("start")
     _wait_for(lambda: "could not be installed" in user.status())
     tried = len(user.noted("installs"))
@@ -164,6 +165,57 @@ def test_where_it_cannot_be_installed_the_reason_is_told_and_it_is_not_tried_at_
     assert (again.returncode, again.stdout) == (127, "")
     assert len(user.noted("installs")) == tried
     assert not (user.environment / __version__).exists()
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("error: dns error: failed to lookup address information", "cannot be reached"),
+        ("[Errno -3] Temporary failure in name resolution'))", "cannot be reached"),
+        ("ProxyError('Cannot connect to proxy.', NewConnectionError(", "the proxy refuses"),
+        ("error: tunnel error: unsuccessful, 403 Forbidden\nhelp: ...", "the proxy refuses"),
+        ("OSError: [Errno 28] No space left on device\nsee the log", "no room is left on the disk"),
+        ("ERROR: THESE PACKAGES DO NOT MATCH THE HASHES\nhash mismatch\n", "something else than"),
+        ("something new", "something new"),
+    ],
+)
+def test_the_reason_is_a_line_that_a_person_understands(
+    tmp_path: Path, said: str, why: str
+) -> None:
+    (tmp_path / "log").write_text(f"$ uv pip install\n{said}\n$ python -m pip\n")
+    found = run_path(str(_REPOSITORY / "bin/install_env.py"))["reason"](str(tmp_path / "log"))
+    assert why in found
+    assert "\n" not in found
+
+
+@pytest.mark.parametrize("command", ["start", "stats"])
+def test_a_folder_that_takes_nothing_is_named(user: _User, command: str) -> None:
+    """A home that is read-only, a disk that is full: nothing could be written down."""
+    user.environment.parent.mkdir(parents=True)
+    user.environment.write_text("in the way")
+    told = user.run(command)
+    assert "cannot be installed for the plugin: " in told.stderr
+    assert f"'{user.environment}' takes nothing: make room there" in told.stderr
+    assert told.stderr.count("\n") == 1
+    assert user.noted("installs") == []
+
+
+def test_a_user_without_a_home_is_asked_for_one(user: _User) -> None:
+    (user.programs / "id").write_text("#!/bin/sh\necho nobody-known\n")
+    (user.programs / "id").chmod(0o755)
+    environ = {name: text for name, text in user.environ().items() if name != "HOME"}
+    done = subprocess.run(
+        ["/bin/sh", user.folder / "plugin/bin/live-memory", "start"],
+        env=environ,
+        cwd=user.folder / "project",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == (
+        "Live Memory does not know your home folder: set HOME, then start a new session\n"
+    )
+    assert list((user.folder / "project").iterdir()) == []
 
 
 def test_one_that_was_killed_on_the_way_is_begun_again(user: _User) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -160,3 +161,26 @@ def test_what_a_session_waits_for_imports_no_server(running: Shell, command: str
     )
 
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("words", [("mcp",), ("hook", "codex")])
+def test_what_hosts_start_beside_the_agent_imports_no_library(
+    shell: Shell, words: tuple[str, ...]
+) -> None:
+    """It answers in a tenth of a second, and a hook ends in two."""
+    shell.data_dir.write_text("so that no server is started")
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "live_memory", *words],
+        env=dict(shell.environ),
+        cwd=shell.folder,
+        input="{}\n",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    imported = set(re.findall(r"\| +([a-z_]+)(?:\.\S+)?$", done.stderr, re.MULTILINE))
+    assert done.returncode == 0
+    assert "live_memory" in imported
+    assert not imported & {"click", "pydantic", "anyio", "mcp", "platformdirs"}

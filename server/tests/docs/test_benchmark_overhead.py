@@ -42,7 +42,8 @@ def test_a_dry_run_goes_through_every_part_and_tells_that_there_is_no_client(
     assert done.returncode == 0, done.stderr
     found = json.loads((tmp_path / "overhead.json").read_text())
     assert found["skipped"] == [
-        "hooks in the client: no `claude` on PATH; name it with --client"
+        "hooks in the client: no `claude` on PATH; name it with --client",
+        "first request: no `claude` on PATH; name it with --client",
     ], done.stdout
     measured = {bar["figure"]: bar["measured"] for bar in found["bars"]}
     assert [figure for figure, value in measured.items() if value is None] == []

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from live_memory.cli.connection import ProvenServer
-from live_memory.cli.environment import FileLock, is_alive
+from live_memory.cli.environment import FileLock
 from live_memory.cli.lifecycle import elsewhere
 from live_memory.client import discovery
 from live_memory.settings import load
@@ -129,7 +129,7 @@ def test_the_next_start_takes_the_port_of_last_time(shell: Shell) -> None:
         first = _url(shell.run("start", "--json"))
         shell.run("stop")
         second = _url(shell.run("start", "--json"))
-        _kill(_published(shell).pid)
+        _kill(_published(shell))
         third = _url(shell.run("start", "--json"))
         shell.run("stop")
     unset = _url(shell.run("start", "--json", environ={"LIVE_MEMORY_PORT": ""}))
@@ -144,7 +144,7 @@ def test_what_a_dead_server_left_harms_nobody_whoever_has_its_port_now(shell: Sh
     """A stranger there is not even asked."""
     shell.run("start")
     dead = _published(shell)
-    _kill(dead.pid)
+    _kill(dead)
     with _stranger(dead.port) as heard:
         status, stats, stop = (shell.run(command) for command in ("status", "stats", "stop"))
         asked = list(heard)
@@ -238,10 +238,16 @@ def test_a_machine_without_ipv6_says_so_in_one_line_where_that_is_set(tmp_path: 
     assert (tmp_path / "log").read_text().count("\n") == 1
 
 
-def _kill(pid: int) -> None:
-    os.kill(pid, signal.SIGKILL)
-    while is_alive(pid):
-        time.sleep(0.01)  # it is no child of ours
+def _kill(there: RunningServer) -> None:
+    """End it without a word, and wait until its last thread let go of its port."""
+    os.kill(there.pid, signal.SIGKILL)
+    while True:
+        try:
+            socket.create_server((there.host, there.port)).close()
+        except OSError:
+            time.sleep(0.01)  # it is no child of ours
+        else:
+            return
 
 
 def _published(shell: Shell) -> RunningServer:
