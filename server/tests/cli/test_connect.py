@@ -149,12 +149,11 @@ def test_hooks_stand_after_those_of_others_once(shell: Shell, host: str, file: s
 
 
 @pytest.mark.parametrize("host", _HOSTS)
-@pytest.mark.parametrize("text", ["", "{", "\xff\xfe{}"])
+@pytest.mark.parametrize("text", ["{", "\xff\xfe{}"])
 def test_a_file_that_cannot_be_read_stays_as_it_is(shell: Shell, host: str, text: str) -> None:
     file = shell.folder / _SERVERS[host]
     file.parent.mkdir(parents=True)
-    content = (text or "\0").encode("latin-1") if host == "codex" else text.encode("latin-1")
-    file.write_bytes(content)
+    file.write_bytes(text.encode("latin-1"))
     before = _tree(shell)
     done = _run(shell, "connect", host, "--yes")
     assert (done.code, done.out) == (2, "")
@@ -426,7 +425,7 @@ def test_an_installation_without_a_plugin_gives_claude_code_the_server_alone(
     monkeypatch.setattr("live_memory.cli.host_commands.plugin_folder", lambda: None)
     assert "without hooks" in str(listed("claude", home=shell.folder))
     assert adding("claude", "/bin/live-memory", home=shell.folder) == ()
-    _program(shell, "claude", 'case "$*" in "mcp get "*) exit 1 ;; esac')
+    _program(shell, "claude", 'echo "Scope: User"; exit 1')
     left = adding("claude", "/bin/live-memory", home=shell.folder) or ()
     assert [" ".join(words) for words in left] == [
         "claude mcp add --scope user live-memory -- /bin/live-memory mcp"
@@ -437,6 +436,9 @@ def test_codex_that_has_the_plugin_gets_nothing_twice(shell: Shell) -> None:
     _program(shell, "codex", 'echo \'{"pluginId": "live-memory@live-memory"}\'')
     before = _tree(shell)
     assert "already connected" in _run(shell, "connect", "codex", "--yes").out
+    _program(shell, "codex", 'test "$*" = "mcp list" && echo live-memory')
+    assert _run(shell, "connect", "codex", "--dry-run").out.startswith("--- /dev/null\n")
+    _program(shell, "codex", 'echo \'{"pluginId": "live-memory@live-memory"}\'')
     assert _run(shell, "disconnect", "codex", "--dry-run").out.splitlines() == [
         "$ codex plugin remove live-memory@live-memory",
         "$ codex plugin marketplace remove live-memory",
