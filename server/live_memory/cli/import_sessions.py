@@ -62,6 +62,7 @@ _DAY_S, _START_S = 86_400.0, 30.0
     help="Only sessions of this tool; may be given more than once.",
 )
 @click.option("--cwd", help="Only sessions of the codebase that this folder belongs to.")
+@click.option("--again", is_flag=True, help="What was imported before, too, as after `empty`.")
 @click.option("--dry-run", is_flag=True, help="Count what is there; send and write nothing.")
 @data_dir_option("The server's data folder.")
 @json_option
@@ -71,6 +72,7 @@ def command(
     everything: bool,
     hosts: Sequence[str],
     cwd: str | None,
+    again: bool,
     dry_run: bool,
     data_dir: str | None,
     as_json: bool,
@@ -83,7 +85,7 @@ def command(
         raise Failure(why, code=ExitCode.REFUSED, kind="invalid")
     root_of = root_finder(settings)
     only = None if cwd is None else root_of(absolute(cwd))
-    cursor = _Cursor(settings.data_dir / "imported.json")
+    cursor = _Cursor(settings.data_dir / "imported.json", is_used=not again)
     server = None if dry_run else ensure_running(configuration, within_s=_START_S)
     run = _Run(server, cursor, root_of, only=only, keeps=settings.remember_conclusions)
     since = 0.0 if everything else time.time() - days * _DAY_S  # noqa: TID251  (the age of files)
@@ -312,14 +314,16 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 class _Cursor:
     """How far each log was taken, in a file of the data folder."""
 
-    def __init__(self, file: Path) -> None:
-        """Read the file, if there is one.
+    def __init__(self, file: Path, *, is_used: bool) -> None:
+        """Read the file, if there is one and it `is_used`.
 
         Raises:
             Failure: it is not what was written there.
         """
         self._file = file
         self._known: dict[str, tuple[int, int]] = {}
+        if not is_used:
+            return
         try:
             with os.fdopen(os.open(file, _READ), "rb") as text:
                 form = json.loads(text.read(_LARGEST_CURSOR))
@@ -327,7 +331,7 @@ class _Cursor:
         except FileNotFoundError:
             return
         except (OSError, ValueError, TypeError, AttributeError, RecursionError) as problem:
-            why = f"'{file}' is not what `import` wrote: move it away to import all again"
+            why = f"'{file}' is not what `import` wrote: import all with --again"
             raise Failure(why, code=ExitCode.REFUSED, kind="invalid") from problem
 
     def after(self, log: SessionLog) -> int | None:
@@ -388,7 +392,7 @@ def _page(outcome: Form) -> str:
         figures = " ".join(f"{row.get(name, 0):>{_width(name)},}" for name in names)
         lines.append(f"{figures}  {visible(row['root'])}")
     if not rows:
-        lines = ["nothing new: there is no session, or `imported.json` says that it was imported"]
+        lines = ["nothing new: there is no session, or all was imported (--again takes it again)"]
     elif outcome["dry_run"]:
         lines.append("nothing was sent: without --dry-run it is")
     if outcome["logs_gone"]:

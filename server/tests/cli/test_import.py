@@ -144,7 +144,7 @@ def test_nothing_there_is_said(shell: Shell) -> None:
     done = shell.run("import", "--dry-run")
     assert (done.code, done.out) == (
         0,
-        "nothing new: there is no session, or `imported.json` says that it was imported\n",
+        "nothing new: there is no session, or all was imported (--again takes it again)\n",
     )
 
 
@@ -238,6 +238,8 @@ def test_a_log_that_was_written_anew_is_read_anew(shell: Shell, home: Path, shop
     file.write_text("")
     write_lines(file, claude_turn(shop, "another with the same number?", "And more of it."))
     assert counts(imported(shell))[4] == 1
+    assert counts(imported(shell, "--again"))[4] == 1
+    assert workspaces(imported(shell)) == []
 
 
 @pytest.mark.parametrize(
@@ -252,7 +254,7 @@ def test_a_cursor_that_cannot_be_read_is_left_and_said(text: str, shell: Shell) 
         file.symlink_to("/etc/passwd")
     done = shell.run("import")
     assert done.code == 2
-    assert "move it away" in done.err
+    assert "import all with --again" in done.err
     assert file.is_symlink() or file.read_text() == text
     assert not (shell.data_dir / "server.json").exists()
 
