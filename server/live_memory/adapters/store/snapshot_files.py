@@ -79,6 +79,8 @@ class JsonFiles:
         self._open: dict[WorkspaceKey, MemoryFolder] = {}
         # Memories of which the system gave no bytes: what is there must not be written over.
         self._unread: dict[WorkspaceKey, str] = {}
+        # The root follows from a folder's name, so that the folder is opened once to learn it.
+        self._named: dict[str, str] = {}
         # Each is there as long as somebody has it or waits for it.
         self._turns: WeakValueDictionary[WorkspaceKey, anyio.Lock] = WeakValueDictionary()
         self._writer = WritingThread()
@@ -156,6 +158,10 @@ class JsonFiles:
         """Read every root; unreadable ones are left out."""
         return await to_thread.run_sync(self._roots)
 
+    async def saved(self) -> Mapping[WorkspaceKey, Instant]:
+        """Look at the time of each journal, else of the snapshot."""
+        return await to_thread.run_sync(self._saved)
+
     def _turn(self, key: WorkspaceKey) -> anyio.Lock:
         return self._turns.setdefault(key, anyio.Lock(fast_acquire=True))
 
@@ -198,11 +204,21 @@ class JsonFiles:
         for folder in sorted(self._folder.glob("*")):
             if folder.suffix == _FORGOTTEN:
                 continue
-            root = _root(folder) or _root(folder / APART)
+            root = self._named.get(folder.name) or _root(folder) or _root(folder / APART)
             with contextlib.suppress(LiveMemoryError):
                 if root is not None:
                     # What was set aside is to be forgotten with the rest.
                     found[WorkspaceKey(folder.name.partition(".")[0])] = root
+                    self._named[folder.name] = root
+        return found
+
+    def _saved(self) -> dict[WorkspaceKey, Instant]:
+        found: dict[WorkspaceKey, Instant] = {}
+        for name in (SNAPSHOT, JOURNAL):
+            for file in self._folder.glob(f"*/{name}"):
+                with contextlib.suppress(LiveMemoryError, OSError):
+                    key, at = WorkspaceKey(file.parent.name), Instant(file.stat().st_mtime)
+                    found[key] = max(at, found.get(key, at))
         return found
 
 
