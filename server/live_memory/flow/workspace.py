@@ -1,5 +1,6 @@
 """The owner of one workspace: its window, which nobody else replaces, its index, its snapshot."""
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -117,6 +118,8 @@ class Surroundings:
 # Events that may wait for the loop; beyond it callers hear `Busy`.
 _INBOX = 1_024
 _DRAIN_S, _FEW_NAMES = 2.0, 10
+FileEvent = FileObserved | FileChanged | FileGone
+_MOST_HEARD = 1_000
 # How often a memory that the system does not give is tried again.
 _READ_AGAIN_S = 5.0
 
@@ -175,6 +178,8 @@ class Workspace:
         self._store = given.store
         self._signals = given.signals
         self.last_sent: SentPrompt | None = None
+        # What was told of files last, for a person to look at: it outlives the entries.
+        self.heard: deque[FileEvent] = deque(maxlen=_MOST_HEARD)
         self._views = WindowViews()
         self._set_aside: tuple[str, ...] = ()
         self._unread: tuple[str, ...] = ()
@@ -349,12 +354,17 @@ class Workspace:
             self.window = apply(self.window, letter.event)
         finally:
             letter.applied.set()
+        self._note(letter.event)
         sent = (one for one in (self.last_sent, letter.sent) if one is not None)
         self.last_sent = max(sent, key=lambda one: one.at, default=None)
         self.compactor.window_changed()
         if self._persister is not None:
             self._persister.happened(self.window.revision, letter.event)
         self.watching.window_changed()
+
+    def _note(self, event: MemoryEvent) -> None:
+        if isinstance(event, FileEvent):
+            self.heard.append(event)
 
     async def _until_readable(self, all_of_it: anyio.CancelScope) -> None:
         """End once there are bytes of the memory again and nobody is here; the next use has it."""
@@ -384,6 +394,8 @@ class Workspace:
         if found.memory is not None:
             self.window, self._beginning = found.memory.window, found.memory.beginning
             self._hint(found.memory.heard)
+            for entry in self.window.entries[-_MOST_HEARD:]:
+                self._note(entry.content)
         self._signals.emit(WorkspaceOpened(key, len(self.window.entries)))
         return Persister(
             self.identity,

@@ -54,6 +54,7 @@ __all__ = [
     "get_route",
     "json_object",
     "json_reply",
+    "nothing_in",
     "number_in",
     "parse_question",
     "post_route",
@@ -471,12 +472,12 @@ class Routes:
 
     async def reload(self, request: Request) -> ASGIApp:
         """Read the configuration again and use its model from now on."""
-        _nothing_in(await json_object(request))
+        nothing_in(await json_object(request))
         return json_reply({"model": await self._reload()})
 
     async def test_model(self, request: Request) -> ASGIApp:
         """Ask the model once and say what it can carry."""
-        _nothing_in(await json_object(request))
+        nothing_in(await json_object(request))
         return json_reply(record_form(await self._hub.probe()))
 
     async def clear(self, request: Request) -> ASGIApp:
@@ -598,7 +599,7 @@ def refusal(problem: Problem) -> Response:
     )
 
 
-def _nothing_in(fields: Mapping[str, object]) -> None:
+def nothing_in(fields: Mapping[str, object]) -> None:
     """Refuse fields that would be ignored, as an `InvalidRequest`."""
     if fields:
         raise InvalidRequest("this takes no fields: send {}")

@@ -35,12 +35,13 @@ from live_memory.web.routes import (
     get_route,
     json_object,
     json_reply,
+    nothing_in,
     number_in,
     post_route,
     refusal,
     workspace_of,
 )
-from live_memory.web.schemas import fact_form, record_form, spend_form, stats_form
+from live_memory.web.schemas import fact_form, file_event_form, record_form, spend_form, stats_form
 
 __all__ = ["PageRoutes"]
 
@@ -95,25 +96,27 @@ class PageRoutes:
             get_route("/v1/workspaces", self.workspaces),
             get_route("/v1/stats", self.stats),
             get_route("/v1/questions", self.questions),
-            get_route("/v1/learned", self.learned),
+            get_route("/v1/activity", self.activity),
             get_route("/v1/facts/why", self.why),
             post_route("/v1/places", self.places),
         ]
 
     async def link(self, request: Request) -> ASGIApp:
         """Make a link for who has the token; the page has none to give away."""
-        await json_object(request)
+        nothing_in(await json_object(request))
         if is_page(request.scope):
             return refusal(Problem(403, ErrorClass.AUTH, "the page opens no other page"))
         return json_reply({"secret": self._links.made(), "seconds": LINK_S})
 
     async def key(self, request: Request) -> ASGIApp:
         """Give the key of this start for a link that was not used yet."""
-        await json_object(request)
+        nothing_in(await json_object(request))
         shown = request.headers.get("authorization", "").encode("latin-1")
         if not self._links.used(secret_in(shown)):
-            why = "this link was used, or is older than a minute: run `live-memory ui` again"
-            return refusal(Problem(401, ErrorClass.AUTH, why))
+            raise InvalidRequest(
+                "this is no link that opens the page: it was used, or is older than a minute; "
+                "run `live-memory ui` again"
+            )
         return json_reply({"key": self._identity.page_key})
 
     async def events(self, request: Request) -> ASGIApp:
@@ -160,7 +163,7 @@ class PageRoutes:
     async def stats(self, request: Request) -> ASGIApp:
         """The figures of `/stats`."""
         cwd = await workspace_of(request.query_params, request, self._hub)
-        return json_reply({**stats_form(await self._hub.stats(cwd)), "now": self._clock.now()})
+        return json_reply(stats_form(await self._hub.stats(cwd)))
 
     async def questions(self, request: Request) -> ASGIApp:
         """All questions that are kept, each in short, and what answers spared; newest first."""
@@ -173,14 +176,15 @@ class PageRoutes:
             {"questions": [_asked_form(*each) for each in asked], "saved_is": FORMULA}
         )
 
-    async def learned(self, request: Request) -> ASGIApp:
-        """What was understood, when and by whom, and what compactions came to; newest first."""
+    async def activity(self, request: Request) -> ASGIApp:
+        """What was heard of files, what was understood, what was compacted; newest first."""
         memory = await self._hub.opened(
             await workspace_of(request.query_params, request, self._hub)
         )
         found = learned_lately(memory, most=_MOST_LEARNED)
         return json_reply(
             {
+                "heard": [file_event_form(event) for event in reversed(memory.heard)],
                 "learned": [record_form(each) for each in found],
                 "compactions": [record_form(each) for each in reversed(memory.compactor.lately)],
             }
