@@ -480,7 +480,7 @@ function workspace(id, tab, rest) {
 function headOf({ workspace: { root } }) {
   document.title = `${base(root)} \u2013 Live Memory`;
   return [
-    h("p", { class: "crumb" }, h("a", { href: "#/" }, "Codebases"), " / "),
+    h("p", { class: "crumb" }, h("a", { href: "#/" }, "All codebases")),
     h("h1", { tabindex: "-1", "data-key": "h1" }, base(root)),
     h("p", { class: "path" }, root),
   ];
