@@ -232,7 +232,8 @@ def test_two_tokens_are_none(server: RunningServer, method: str, path: str) -> N
 
 
 @pytest.mark.parametrize(
-    "path", ["/ui/", "/health/", "//health", "/HEALTH", "/v1", "/nothing", "/mcp//", "/.well-known/x"]
+    "path",
+    ["/ui/", "/health/", "//health", "/HEALTH", "/v1", "/nothing", "/mcp//", "/.well-known/x"],
 )
 def test_a_path_that_is_no_route_is_behind_the_door_too(server: RunningServer, path: str) -> None:
     assert status_of(knock(server, "GET", path, ours(server))) == 401

@@ -307,7 +307,7 @@ async function glance(signal) {
 function spendChart({ hours, model }) {
   const rows = hours.map(({ at, cost_usd: usd, tokens }) => ({ label: date(at).toLocaleTimeString("en", { hour: "2-digit", minute: "2-digit" }), value: model?.is_subscription || !hours.some((hour) => hour.cost_usd) ? tokens : usd }));
   const inTokens = !hours.some((hour) => hour.cost_usd);
-  return bars("Spent on models, last 24 hours", rows, inTokens ? { unit: "tokens", format: (value) => short.format(value) } : { unit: "US dollars", format: money });
+  return bars("Last 24 hours", rows, inTokens ? { unit: "tokens", format: (value) => short.format(value) } : { unit: "US dollars", format: money });
 }
 
 function overview() {
@@ -321,7 +321,7 @@ function overview() {
         : "It remembers nothing yet. ",
       modelSentence(found),
     ),
-    found.model ? card(null, spendChart(found)) : null,
+    found.model ? card("What models took", spendChart(found)) : null,
   ]);
   const list = workspaceList();
   view.refresh = () => {
