@@ -13,6 +13,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from live_memory.core.companion.chat import ModelRequest
 from live_memory.core.errors import Busy, LiveMemoryError, StoreUnavailable
 from live_memory.core.hosts.notices import Interest
+from live_memory.core.memory.ledger import Fact
 from live_memory.core.memory.window import (
     FileChanged,
     FileGone,
@@ -445,6 +446,8 @@ class WorkspaceStats:
     problems: tuple[str, ...]
 
 
+# More are counted beside the loop.
+_MANY_FACTS = 5_000
 _PARTS = {
     FileObserved: "lines seen",
     FileChanged: "changes",
@@ -467,17 +470,19 @@ async def statistics(memory: Workspace) -> WorkspaceStats:
     """Count what the workspace holds now."""
     sizes = await known_signatures(memory)
     window, state = memory.window, memory.indexer.state
-    shown = memory.views.in_view
+    facts, shown = window.ledger.facts, memory.views.in_view
+    is_much = len(facts) > _MANY_FACTS
+    findings, stale = await anyio.to_thread.run_sync(_counts, facts) if is_much else _counts(facts)
     current = sum(file.sha is not None for file in shown.values())
     asked = questions(window)
     return WorkspaceStats(
         workspace=memory.identity,
         known_files=current + len(window.settled.keys() - shown.keys()),
         entries=len(window.entries),
-        facts=len(window.ledger.facts),
-        findings=sum(bool(fact.conclusion) for fact in window.ledger.facts),
+        facts=len(facts),
+        findings=findings,
         questions_answered_by_findings=sum(bool(q.answer.facts) for q in asked),
-        stale_facts=sum(fact.is_stale for fact in window.ledger.facts),
+        stale_facts=stale,
         rejected_facts=window.ledger.rejected,
         compactions=memory.compactor.count,
         last_compaction=next(reversed(memory.compactor.lately), None),
@@ -498,6 +503,11 @@ async def statistics(memory: Workspace) -> WorkspaceStats:
         watch=memory.watching.state,
         problems=memory.problems,
     )
+
+
+def _counts(facts: Sequence[Fact]) -> tuple[int, int]:
+    """How many are findings, and how many are stale."""
+    return sum(bool(f.conclusion) for f in facts), sum(f.is_stale for f in facts)
 
 
 def _parts(memory: Workspace) -> Mapping[str, int]:

@@ -337,7 +337,7 @@ def test_a_hostile_repository_shows_as_text(house: House, tmp_path: Path) -> Non
     reads = [tool(project, "Read", file_path=str(project / n)) for n in ("<i>a.py", "plain.py")]
     stop = {"hook_event_name": "Stop", "session_id": evil, "cwd": str(project)}
     asked = {"hook_event_name": "UserPromptSubmit", "session_id": evil, "cwd": str(project)}
-    said = f"- `LIMIT` is `3` <script>alert(3)</script> [x](javascript:alert(4)) (plain.py:1)."
+    said = "- `LIMIT` is `3` <script>alert(3)</script> [x](javascript:alert(4)) (plain.py:1)."
     notify(
         house.server,
         project,

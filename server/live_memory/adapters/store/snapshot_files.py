@@ -20,8 +20,8 @@ from anyio import to_thread
 
 from live_memory.adapters.store.journal_file import (
     JOURNAL,
-    LARGEST_JOURNAL,
     read_file,
+    read_head,
     set_aside,
     sync_folder,
     write_new,
@@ -231,13 +231,17 @@ def _failures_told(what: str) -> Iterator[None]:
 
 
 def _root(folder: Path) -> str | None:
-    """The root that a folder's files name."""
+    """The root that a folder's files name; the journal says it first, in its first line."""
+    with contextlib.suppress(Corrupt, OSError):
+        return begun_in(read_head(folder / JOURNAL, most=_LONGEST_HEADER)).root
     for name in (SNAPSHOT, PREVIOUS):
         with contextlib.suppress(Corrupt, OSError):
             return root_of(unsealed(read_file(folder / name, most=LARGEST_SNAPSHOT)))
-    with contextlib.suppress(Corrupt, OSError):
-        return begun_in(read_file(folder / JOURNAL, most=LARGEST_JOURNAL)).root
     return None
+
+
+# A path has 4,096 bytes at most, and each may be written in six characters.
+_LONGEST_HEADER = 32 * 1024
 
 
 _NAME = "spend.jsonl"

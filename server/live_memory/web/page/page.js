@@ -162,7 +162,7 @@ const tile = (name, value, note) => h("div", { class: "tile" }, h("dt", {}, name
 /** Bars over time; below the axis where a value is negative. The figures follow as a table. */
 function bars(title, rows, { unit, format }) {
   const width = matchMedia("(max-width: 40rem)").matches ? 330 : 600;
-  const [height, left, foot] = [150, 52, 22];
+  const [height, left, foot] = [150, 66, 22];
   const values = rows.map((row) => row.value);
   const heading = h("h3", {}, title, " ", h("span", { class: "soft small" }, `${format(values.reduce((sum, value) => sum + value, 0))} ${unit}`));
   if (!values.some(Boolean)) return h("div", { class: "stack tight" }, heading, h("p", { class: "soft small" }, "Nothing in this time."));
@@ -213,7 +213,7 @@ function meter(label, parts, limit) {
     "div",
     { class: "stack tight" },
     s("svg", { class: "meter", viewBox: "0 0 100 10", preserveAspectRatio: "none", role: "img", "aria-label": label }, drawn),
-    h("ul", { class: "meta list-plain list" }, parts.map(([name, tokens], n) => h("li", { class: "row part" }, s("svg", { class: "dot", viewBox: "0 0 10 10", "aria-hidden": "true" }, s("rect", { class: `p${n % 4}`, width: 10, height: 10, rx: 3 })), `${name} ${short.format(tokens)}`))),
+    h("ul", { class: "meta plain" }, parts.map(([name, tokens], n) => h("li", { class: "row part" }, s("svg", { class: "dot", viewBox: "0 0 10 10", "aria-hidden": "true" }, s("rect", { class: `p${n % 4}`, width: 10, height: 10, rx: 3 })), `${name} ${short.format(tokens)}`))),
   );
 }
 
@@ -261,7 +261,7 @@ const view = { name: "", refresh: null, workspace: null, stop: new AbortControll
 
 /** A part that loads by itself: waiting, what was loaded, or what went wrong. */
 function part(what, load, draw) {
-  const where = h("div", {}, waiting(what));
+  const where = h("div", { class: "stack" }, waiting(what));
   const { signal } = view.stop;
   let turn = 0;
   const refresh = async () => {
@@ -283,10 +283,10 @@ function part(what, load, draw) {
   return { where, refresh };
 }
 
-let latest = null;
+const overviewOf = (signal) => get("/v1/overview", {}, signal);
 
 async function glance(signal) {
-  latest = await get("/v1/overview", {}, signal);
+  const latest = await overviewOf(signal);
   const { reasons, hours, spend, asking, model, version } = latest;
   const cost = hours.reduce((sum, hour) => sum + hour.cost_usd, 0);
   const state = reasons.length
@@ -305,7 +305,7 @@ async function glance(signal) {
 }
 
 function spendChart({ hours, model }) {
-  const rows = hours.map(({ at, cost_usd: usd, tokens }) => ({ label: date(at).toLocaleTimeString("en", { hour: "2-digit", minute: "2-digit" }), value: model?.is_subscription || !hours.some((hour) => hour.cost_usd) ? tokens : usd }));
+  const rows = hours.map(({ at, cost_usd: usd, tokens }) => ({ label: date(at).toLocaleTimeString("en", { hour: "2-digit", minute: "2-digit", hour12: false }), value: model?.is_subscription || !hours.some((hour) => hour.cost_usd) ? tokens : usd }));
   const inTokens = !hours.some((hour) => hour.cost_usd);
   return bars("Last 24 hours", rows, inTokens ? { unit: "tokens", format: (value) => short.format(value) } : { unit: "US dollars", format: money });
 }
@@ -321,14 +321,11 @@ function overview() {
         : "It remembers nothing yet. ",
       modelSentence(found),
     ),
-    found.model ? card("What models took", spendChart(found)) : null,
   ]);
+  const spent = part("what models took", overviewOf, (found) => card("What models took", found.model ? spendChart(found) : h("p", { class: "soft" }, "Nothing: no model is configured.")));
   const list = workspaceList();
-  view.refresh = () => {
-    news.refresh();
-    list.refresh();
-  };
-  return ["Codebases", [h("h1", { tabindex: "-1" }, "What is remembered"), h("div", { class: "stack" }, news.where, list.where)]];
+  view.refresh = () => [news, spent, list].forEach((each) => each.refresh());
+  return ["Codebases", [h("h1", { tabindex: "-1" }, "What is remembered"), news.where, h("div", { class: "two wide-first" }, list.where, spent.where)]];
 }
 
 function modelSentence({ model, hours, spend }) {
@@ -380,11 +377,9 @@ function workspaceList() {
 
 function workspaceRow({ root, key: id, saved_at: at, figures }) {
   const known = figures && [
-    h("span", {}, plural(figures.known_files, "file"), " known"),
-    h("span", {}, plural(figures.facts, "finding")),
-    h("span", {}, plural(figures.questions, "question")),
-    h("span", {}, `cost ${money(figures.cost_usd)}`),
-    h("span", {}, `saved ${short.format(figures.tokens_saved)} tokens`),
+    h("span", {}, `${plural(figures.known_files, "file")} known`),
+    figures.facts ? h("span", {}, plural(figures.facts, "finding")) : null,
+    figures.questions ? [h("span", {}, plural(figures.questions, "question")), h("span", {}, `cost ${money(figures.cost_usd)}`), h("span", {}, `saved ${short.format(figures.tokens_saved)} tokens`)] : null,
   ];
   return h(
     "li",
@@ -403,12 +398,15 @@ function workspaceRow({ root, key: id, saved_at: at, figures }) {
 function wrong({ reasons }) {
   return h(
     "section",
-    { class: "card alert bad", "aria-labelledby": "wrong" },
-    h("h2", { id: "wrong" }, `${plural(reasons.length, "thing")} ${reasons.length === 1 ? "needs" : "need"} you`),
-    h("ul", { class: "list" }, reasons.map((reason) => h("li", { class: "prose" }, reason))),
+    { class: "card alert bad", "aria-label": "Problems" },
+    h("h2", {}, `${plural(reasons.length, "thing")} ${reasons.length === 1 ? "needs" : "need"} you`),
+    sentences(reasons),
     h("p", { class: "small" }, h("code", {}, "live-memory doctor"), " looks at each part and names the fix."),
   );
 }
+
+const sentences = (texts) => h("ul", { class: "list" }, texts.map((text) => h("li", { class: "prose" }, text.charAt(0).toUpperCase() + text.slice(1))));
+const CAUSES = { ask: "Questions", compaction: "Compaction", "keep-warm": "Keeping the cache warm" };
 
 function health() {
   const state = part("the server's state", glance, (found) => {
@@ -421,7 +419,7 @@ function health() {
         ? wrong(found)
         : h("section", { class: "card" }, h("h2", {}, "All is well"), h("p", {}, "Everything that is learned is kept, and every codebase that is open can be read.")),
       notes.length
-        ? card("Less than it could be", h("ul", { class: "list" }, notes.map((note) => h("li", { class: "prose" }, note))), h("p", { class: "small soft" }, "Answers are as true as ever. ", h("code", {}, "live-memory doctor"), " says what would help."))
+        ? card("Less than it could be", sentences(notes), h("p", { class: "small soft" }, "Answers are as true as ever. ", h("code", {}, "live-memory doctor"), " says what would help."))
         : null,
       card(
         "The model",
@@ -429,7 +427,7 @@ function health() {
           ? [h("p", {}, `${model.model} answers questions${model.is_subscription ? " on your subscription" : ""}.`), limits(caps, hours)]
           : [h("p", {}, "None is configured: questions are answered from the index, which is free and always works. To let a cheap model read and explain, set a key:"), h("code", { class: "command" }, "live-memory config set api_key=-")],
       ),
-      card("Spent since the server started", causes.length ? table(["Cause", "Calls", "Tokens", "From cache", "Cost"], causes.map(([cause, spent]) => [cause, number.format(spent.calls), number.format(spent.tokens), number.format(spent.cached_tokens), `${money(spent.cost_usd)}${spent.unpriced_calls ? ` (${spent.unpriced_calls} without a price)` : ""}`])) : h("p", {}, "Nothing.")),
+      card("Spent since the server started", causes.length ? table(["Cause", "Calls", "Tokens", "From cache", "Cost"], causes.map(([cause, spent]) => [CAUSES[cause] ?? cause, number.format(spent.calls), number.format(spent.tokens), number.format(spent.cached_tokens), `${money(spent.cost_usd)}${spent.unpriced_calls ? ` (${spent.unpriced_calls} without a price)` : ""}`])) : h("p", {}, "Nothing.")),
       card("If something seems wrong", h("ul", { class: "list" }, ADVICE.map(([sign, what]) => h("li", {}, h("h3", {}, sign), h("p", {}, inline(what)))))),
     );
   });
@@ -448,7 +446,7 @@ function limits({ tokens_an_hour: tokens, usd_a_day: usd }, hours) {
   const last = hours[hours.length - 1].tokens;
   return h(
     "ul",
-    { class: "meta list-plain list" },
+    { class: "meta plain" },
     h("li", {}, usd ? `${money(cost)} of ${money(usd)} a day` : "no cap on dollars a day"),
     h("li", {}, tokens ? `${short.format(last)} of ${short.format(tokens)} tokens an hour` : "no cap on tokens an hour"),
   );
@@ -479,11 +477,13 @@ function workspace(id, tab, rest) {
 
 function headOf({ workspace: { root } }) {
   document.title = `${base(root)} \u2013 Live Memory`;
-  return [
+  return h(
+    "div",
+    {},
     h("p", { class: "crumb" }, h("a", { href: "#/" }, "All codebases")),
     h("h1", { tabindex: "-1", "data-key": "h1" }, base(root)),
     h("p", { class: "path" }, root),
-  ];
+  );
 }
 
 function summary(about) {
@@ -504,7 +504,7 @@ function summary(about) {
 
 function problemsOf({ problems, listing, watch }) {
   const found = [...problems, ...(listing.problem ? [listing.problem] : []), ...(watch.state === "partial" && watch.problem ? [`Watching is partial: ${watch.problem}`] : [])];
-  return found.length ? h("section", { class: "card alert", "aria-label": "Problems" }, h("h2", {}, "Something is in the way"), h("ul", { class: "list" }, found.map((each) => h("li", { class: "prose" }, each)))) : null;
+  return found.length ? h("section", { class: "card alert", "aria-label": "Problems" }, h("h2", {}, "Something is in the way"), sentences(found)) : null;
 }
 
 function knows(stats) {
