@@ -396,6 +396,22 @@ def test_three_thousand_codebases_are_found_by_their_name(
         assert server.request("GET", "/health").json["status"] == "ok"
 
 
+def test_a_server_that_goes_away_is_told_and_one_that_comes_back_wants_a_new_link(
+    browser: "Browser", tmp_path: Path
+) -> None:
+    with running_server(tmp_path, LIVE_MEMORY_PROVIDER="none") as server:
+        house = House(server, tmp_path, "", browser)
+        with house.page(refused="Failed to load resource") as page:
+            page.get_by_text("No codebase yet").wait_for()
+            server.stop()
+            page.get_by_text("The server does not answer").first.wait_for()
+            page.get_by_label("Main").get_by_role("link", name="Health").click()
+            page.get_by_role("button", name="Try again").wait_for()
+            assert _accessible(page) == []
+            with running_server(tmp_path, LIVE_MEMORY_PORT=str(server.port)):
+                page.get_by_text("The server was started anew").wait_for()
+
+
 def test_a_link_that_was_used_and_a_key_that_ended_say_what_to_do(house: House) -> None:
     context = house.browser.new_context()
     page = context.new_page()

@@ -1015,6 +1015,7 @@ async function listen() {
       if (problem.status === 401) return ended();
       if (mine.signal.aborted) return undefined;
     }
+    swap(document.getElementById("glance"), h("li", {}, mark("bad", "The server does not answer")));
     await new Promise((resolve) => setTimeout(resolve, 1000 * pause));
   }
   return undefined;
