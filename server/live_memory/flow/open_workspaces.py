@@ -402,21 +402,22 @@ class Hub:
     async def workspaces(self) -> Sequence[WorkspaceRow]:
         """All that are open or saved, the one that something was written down of last first."""
         here = {memory.identity.key: memory for memory in self._open.now()}
-        roots, saved = dict(await self._store.roots()), await self._store.saved()
-        roots |= {key: memory.identity.root for key, memory in here.items()}
+        saved = await self._store.saved()
         rows = (
             WorkspaceRow(WorkspaceIdentity(root, key), saved.get(key), here.get(key))
-            for key, root in roots.items()
+            for key, root in (await self.roots()).items()
         )
         return sorted(rows, key=lambda row: -(row.saved_at or math.inf))
 
+    async def roots(self) -> Mapping[WorkspaceKey, str]:
+        """The roots of all that are open or saved."""
+        here = {memory.identity.key: memory.identity.root for memory in self._open.now()}
+        return {**await self._store.roots(), **here}
+
     async def root_of(self, key: WorkspaceKey) -> str:
         """The root of a workspace that is open or saved."""
-        for memory in self._open.now():
-            if memory.identity.key == key:
-                return memory.identity.root
         try:
-            return (await self._store.roots())[key]
+            return (await self.roots())[key]
         except KeyError:
             raise InvalidRequest("there is no such workspace: it was forgotten") from None
 

@@ -416,11 +416,9 @@ class Routes:
 
     async def timeline(self, request: Request) -> ASGIApp:
         """What the window holds, newest first, without any text of files."""
-        query = request.query_params
-        cwd = await workspace_of(query, request, self._hub)
+        cwd = await workspace_of(request.query_params, request, self._hub)
         workspace, entries = await self._hub.timeline(cwd)
-        most = number_in(query, "limit", most=MOST_ENTRIES)
-        forms = [entry_form(entry) for entry in entries[:most]]
+        forms = [entry_form(entry) for entry in entries[:MOST_ENTRIES]]
         return json_reply({"workspace": record_form(workspace), "entries": forms})
 
     async def facts(self, request: Request) -> ASGIApp:

@@ -201,25 +201,35 @@ class JsonFiles:
 
     def _roots(self) -> dict[WorkspaceKey, str]:
         found: dict[WorkspaceKey, str] = {}
-        for folder in sorted(self._folder.glob("*")):
-            if folder.suffix == _FORGOTTEN:
+        for name in self._names():
+            if name.endswith(_FORGOTTEN):
                 continue
-            root = self._named.get(folder.name) or _root(folder) or _root(folder / APART)
+            folder = self._folder / name
+            root = self._named.get(name) or _root(folder) or _root(folder / APART)
             with contextlib.suppress(LiveMemoryError):
                 if root is not None:
                     # What was set aside is to be forgotten with the rest.
-                    found[WorkspaceKey(folder.name.partition(".")[0])] = root
-                    self._named[folder.name] = root
+                    found[WorkspaceKey(name.partition(".")[0])] = root
+                    self._named[name] = root
         return found
 
     def _saved(self) -> dict[WorkspaceKey, Instant]:
         found: dict[WorkspaceKey, Instant] = {}
-        for name in (SNAPSHOT, JOURNAL):
-            for file in self._folder.glob(f"*/{name}"):
-                with contextlib.suppress(LiveMemoryError, OSError):
-                    key, at = WorkspaceKey(file.parent.name), Instant(file.stat().st_mtime)
-                    found[key] = max(at, found.get(key, at))
+        for name, kept in itertools.product(self._names(), (SNAPSHOT, JOURNAL)):
+            with contextlib.suppress(LiveMemoryError, OSError):
+                key = WorkspaceKey(name)
+                # Of thousands; a `Path` takes twice as long.
+                status = os.stat(f"{self._folder}/{name}/{kept}")  # noqa: PTH116
+                at = Instant(status.st_mtime)
+                found[key] = max(at, found.get(key, at))
         return found
+
+    def _names(self) -> list[str]:
+        try:
+            return sorted(folder.name for folder in self._folder.iterdir())
+        except OSError as problem:
+            refuse_exhausted(problem)
+            return []
 
 
 @contextmanager

@@ -146,7 +146,7 @@ class PageRoutes:
                 "hours": [record_form(hour) for hour in spend.of_day(now)],
                 "spend": spend_form(spend),
                 "asking": self._drain.questions_in_flight,
-                "workspaces": len(await hub.workspaces()),
+                "workspaces": len(await hub.roots()),
             }
         )
 
