@@ -49,10 +49,10 @@ async function refusalOf(reply) {
 // Several parts of a view show the same reply.
 const flights = new Map();
 
-function get(path, query, signal) {
+function get(path, query = {}) {
   const target = `${path}?${new URLSearchParams(query)}`;
   if (!flights.has(target)) {
-    const flight = call(path, { query, signal }).then((reply) => reply.json());
+    const flight = call(path, { query }).then((reply) => reply.json());
     flights.set(target, flight);
     const landed = () => flights.delete(target);
     flight.then(landed, landed);
@@ -132,7 +132,7 @@ const say = (text) => {
 function swap(where, ...children) {
   const focused = where.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
   where.replaceChildren(...children.flat(3).filter((child) => child !== null && child !== undefined));
-  if (focused) where.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+  if (focused) (where.querySelector(`[data-key="${CSS.escape(focused)}"]`) ?? main).focus({ preventScroll: true });
   return where;
 }
 
@@ -234,11 +234,11 @@ function opened(place, note) {
 /** Ask the person; resolves to whether to go on. */
 function confirmed(title, text, doIt) {
   const dialog = document.getElementById("sure");
+  // What is behind it may be drawn anew meanwhile.
+  const opener = document.activeElement.dataset.key;
   return new Promise((resolve) => {
-    const done = (answer) => () => {
-      dialog.close();
-      resolve(answer);
-    };
+    dialog.returnValue = "";
+    const close = (answer) => () => dialog.close(answer);
     swap(
       dialog,
       h(
@@ -246,10 +246,13 @@ function confirmed(title, text, doIt) {
         { class: "stack" },
         h("h2", { id: "sure-title" }, title),
         h("p", { class: "prose" }, text),
-        h("div", { class: "row" }, h("button", { type: "button", class: "danger", onclick: done(true) }, doIt), h("button", { type: "button", autofocus: true, onclick: done(false) }, "Cancel")),
+        h("div", { class: "row" }, h("button", { type: "button", class: "danger", onclick: close("yes") }, doIt), h("button", { type: "button", autofocus: true, onclick: close("") }, "Cancel")),
       ),
     );
-    dialog.oncancel = () => resolve(false);
+    dialog.onclose = () => {
+      main.querySelector(`[data-key="${CSS.escape(opener ?? "")}"]`)?.focus();
+      resolve(dialog.returnValue === "yes");
+    };
     dialog.showModal();
   });
 }
@@ -268,13 +271,10 @@ function part(what, load, draw) {
     turn += 1;
     const mine = turn;
     try {
-      const found = await load(signal);
+      const found = await load();
       if (mine === turn && !signal.aborted) swap(where, draw(found));
     } catch (problem) {
-      if (!(problem instanceof Refusal)) {
-        if (problem.name === "AbortError") return;
-        throw problem;
-      }
+      if (!(problem instanceof Refusal)) throw problem;
       if (problem.status === 401) ended();
       else if (mine === turn && !signal.aborted) swap(where, trouble(problem, refresh));
     }
@@ -283,10 +283,10 @@ function part(what, load, draw) {
   return { where, refresh };
 }
 
-const overviewOf = (signal) => get("/v1/overview", {}, signal);
+const overviewOf = () => get("/v1/overview");
 
-async function glance(signal) {
-  const latest = await overviewOf(signal);
+async function glance() {
+  const latest = await overviewOf();
   const { reasons, hours, spend, asking, model, version } = latest;
   const cost = hours.reduce((sum, hour) => sum + hour.cost_usd, 0);
   const state = reasons.length
@@ -343,7 +343,7 @@ function workspaceList() {
   let timer;
   const list = part(
     "codebases",
-    (signal) => get("/v1/workspaces", { text, limit: Math.min(shown, 200) }, signal),
+    () => get("/v1/workspaces", { text, limit: Math.min(shown, 200) }),
     ({ workspaces, matching }) => {
       say(text ? plural(matching, "codebase") : "");
       if (!matching && !text)
@@ -459,7 +459,7 @@ const TABS = [["", "Summary"], ["findings", "Findings"], ["questions", "Question
 function workspace(id, tab, rest) {
   view.workspace = id;
   const about = { workspace: id };
-  const head = part("the codebase", (signal) => get("/v1/stats", about, signal), (stats) => headOf(stats));
+  const head = part("the codebase", () => get("/v1/stats", about), (stats) => headOf(stats));
   const tabs = h(
     "nav",
     { "aria-label": "This codebase" },
@@ -487,10 +487,10 @@ function headOf({ workspace: { root } }) {
 }
 
 function summary(about) {
-  const figures = part("figures", (signal) => get("/v1/stats", about, signal), (stats) => h("div", { class: "stack" }, problemsOf(stats), knows(stats), tiles(stats)));
-  const window_ = part("the window", (signal) => get("/v1/stats", about, signal), windowCard);
-  const over = part("charts", (signal) => get("/v1/questions", about, signal), chartsOf);
-  const last = part("findings", (signal) => get("/v1/facts", { ...about, limit: 4 }, signal), ({ facts, total }) =>
+  const figures = part("figures", () => get("/v1/stats", about), (stats) => h("div", { class: "stack" }, problemsOf(stats), knows(stats), tiles(stats)));
+  const window_ = part("the window", () => get("/v1/stats", about), windowCard);
+  const over = part("charts", () => get("/v1/questions", about), chartsOf);
+  const last = part("findings", () => get("/v1/facts", { ...about, limit: 4 }), ({ facts, total }) =>
     card(
       "Understood last",
       total ? h("ul", { class: "list" }, facts.map((fact) => h("li", {}, factText(fact, about), factMeta(fact)))) : empty("Nothing yet", "Findings come from what agents conclude at the end of their work, where they name the places."),
@@ -723,7 +723,7 @@ function findings(about) {
   const panels = new Map();
   const list = part(
     "findings",
-    (signal) => get("/v1/facts", { ...about, text, offset, limit: ROWS, ...(only ? { [only]: "1" } : {}) }, signal),
+    () => get("/v1/facts", { ...about, text, offset, limit: ROWS, ...(only ? { [only]: "1" } : {}) }),
     ({ facts, matching, total, rejected }) => {
       const where = matching > ROWS ? `${number.format(offset + 1)}\u2013${number.format(offset + facts.length)} of ${number.format(matching)}` : plural(matching, "finding");
       say(text || only ? `${plural(matching, "finding")}` : "");
@@ -781,7 +781,7 @@ function factItem(fact, about, panels, refresh) {
     }
   };
   const forget = async () => {
-    const sure = await confirmed("Forget this finding?", [h("q", {}, fact.text.slice(0, 300)), " It leads no answer any more, and is not learned again by itself."], "Forget it");
+    const sure = await confirmed("Forget this finding?", [h("q", {}, inline(fact.text.slice(0, 300))), " It leads no answer any more, and is not learned again by itself."], "Forget it");
     if (sure) await act("forget", "Forgotten.")();
   };
   return h(
@@ -824,7 +824,7 @@ async function reasons(panel, about, id) {
 
 function questions(about) {
   let shown = ROWS;
-  const list = part("questions", (signal) => get("/v1/questions", about, signal), ({ questions: asked }) => {
+  const list = part("questions", () => get("/v1/questions", about), ({ questions: asked }) => {
     if (!asked.length) return empty("No question yet", "Ask one on the summary, or let your agent ask.");
     return [
       h("p", { class: "soft small" }, plural(asked.length, "question")),
@@ -847,7 +847,7 @@ function questions(about) {
 }
 
 function oneAnswer(about, at) {
-  const one = part("the answer", (signal) => get("/v1/answers", { ...about, at }, signal), ({ answers: [answer] }) => {
+  const one = part("the answer", () => get("/v1/answers", { ...about, at }), ({ answers: [answer] }) => {
     if (!answer) return empty("This answer is not kept any more", "Only the last ones are.");
     return [h("p", { class: "small" }, h("a", { href: `#/w/${about.workspace}/questions` }, "All questions"), ", asked ", time(answer.asked_at)), h("h2", { class: "prose" }, answer.question), answerCards(about, answer)];
   });
@@ -864,8 +864,8 @@ function timeline(about) {
   let most = 100;
   const kinds = new Set(Object.keys(KINDS));
   let found = null;
-  const load = async (signal) => {
-    const [told, asked] = await Promise.all([get("/v1/activity", about, signal), get("/v1/questions", about, signal)]);
+  const load = async () => {
+    const [told, asked] = await Promise.all([get("/v1/activity", about), get("/v1/questions", about)]);
     return [told, asked.questions];
   };
   const draw = ([{ heard, learned, compactions }, asked]) => {
@@ -943,6 +943,7 @@ function route() {
   }
   document.getElementById("nav").hidden = false;
   swap(main, h("div", { class: "stack" }, drawn));
+  glanceQuietly();
   return undefined;
 }
 
@@ -965,6 +966,7 @@ function locked(why = "") {
 
 function ended() {
   sessionStorage.removeItem(KEY);
+  clearTimeout(refreshTimer);
   view.stop.abort();
   stopListening();
   locked("The server was started anew, and this page's key ended with the old one.");
@@ -987,14 +989,16 @@ function refreshSoon() {
   refreshTimer = setTimeout(() => {
     refreshAt = Date.now();
     view.refresh?.();
-    if (view.workspace) glanceQuietly();
+    glanceQuietly();
   }, Math.max(0, refreshAt + 1500 - Date.now()));
 }
 
 async function glanceQuietly() {
+  if (!key()) return;
   try {
-    await glance(view.stop.signal);
+    await glance();
   } catch (problem) {
+    if (!(problem instanceof Refusal)) throw problem;
     if (problem.status === 401) ended();
   }
 }
@@ -1053,10 +1057,7 @@ async function open() {
     window.scrollTo(0, 0);
     return undefined;
   });
-  if (key()) {
-    glanceQuietly();
-    listen();
-  }
+  if (key()) listen();
   return undefined;
 }
 
