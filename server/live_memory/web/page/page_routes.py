@@ -25,7 +25,7 @@ from live_memory.flow.inspect_memory import (
     reasons_of,
 )
 from live_memory.flow.open_workspaces import Hub, WorkspaceRow
-from live_memory.flow.workspace import statistics
+from live_memory.flow.workspace import Workspace, statistics
 from live_memory.ports import Clock
 from live_memory.web.guard import Drain, ErrorClass, Problem, is_page, secret_in
 from live_memory.web.identity import Identity
@@ -136,7 +136,6 @@ class PageRoutes:
         problems = [visible(clean(problem)) for problem in hub.problems]
         return json_reply(
             {
-                "now": now,
                 "version": __version__,
                 "status": "degraded" if problems else "ok",
                 "reasons": problems,
@@ -151,13 +150,12 @@ class PageRoutes:
         )
 
     async def workspaces(self, request: Request) -> ASGIApp:
-        """Those whose folder's name holds `text`, from `offset` on, the latest first."""
+        """Those whose folder's name holds `text`, `limit` of them, the latest first."""
         query = request.query_params
         text = query.get("text", "").casefold()
         rows = [r for r in await self._hub.workspaces() if text in r.identity.root.casefold()]
-        offset = number_in(query, "offset", most=1_000_000, usual=0)
         limit = number_in(query, "limit", most=_MOST_ROWS)
-        forms = [await _row_form(row) for row in rows[offset : offset + limit]]
+        forms = [await _row_form(row) for row in rows[:limit]]
         return json_reply({"workspaces": forms, "matching": len(rows)})
 
     async def stats(self, request: Request) -> ASGIApp:
@@ -167,9 +165,7 @@ class PageRoutes:
 
     async def questions(self, request: Request) -> ASGIApp:
         """All questions that are kept, each in short, and what answers spared; newest first."""
-        memory = await self._hub.opened(
-            await workspace_of(request.query_params, request, self._hub)
-        )
+        memory = await self._memory(request.query_params, request)
         with memory.in_use():
             asked = await asked_with_savings(memory)
         return json_reply(
@@ -178,9 +174,7 @@ class PageRoutes:
 
     async def activity(self, request: Request) -> ASGIApp:
         """What was heard of files, what was understood, what was compacted; newest first."""
-        memory = await self._hub.opened(
-            await workspace_of(request.query_params, request, self._hub)
-        )
+        memory = await self._memory(request.query_params, request)
         found = learned_lately(memory, most=_MOST_LEARNED)
         return json_reply(
             {
@@ -193,7 +187,7 @@ class PageRoutes:
     async def why(self, request: Request) -> ASGIApp:
         """Why a fact is believed, with the lines that it rests on as they are now."""
         query = request.query_params
-        memory = await self._hub.opened(await workspace_of(query, request, self._hub))
+        memory = await self._memory(query, request)
         with memory.in_use():
             found = await reasons_of(memory, FactId(query.get("id", "")))
         return json_reply(
@@ -211,10 +205,13 @@ class PageRoutes:
         if not isinstance(wanted, list):
             raise InvalidRequest("places is missing: send a list of path, start and end")
         places = [_place_in(each) for each in wanted]
-        memory = await self._hub.opened(await workspace_of(fields, request, self._hub))
+        memory = await self._memory(fields, request)
         with memory.in_use():
             found = await open_places(memory, places)
         return json_reply({"places": [record_form(place) for place in found]})
+
+    async def _memory(self, fields: Mapping[str, object], request: Request) -> Workspace:
+        return await self._hub.opened(await workspace_of(fields, request, self._hub))
 
     async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One page that listens, until it is gone."""
