@@ -277,6 +277,30 @@ def test_a_finding_is_explained_pinned_and_forgotten(house: House) -> None:
     assert [fact for fact in facts if "asks" in fact["text"]] == []
 
 
+def test_many_findings_are_turned_page_by_page_and_found_by_a_word(
+    house: House, tmp_path: Path
+) -> None:
+    files = {f"part{n:02}__py": f"LIMIT_{n} = {n}\n" for n in range(60)}
+    project = make_project(tmp_path / "many", **files)
+    for part in (range(30), range(30, 60)):
+        said = "\n".join(f"- `LIMIT_{n}` is `{n}` (part{n:02}.py:1)." for n in part)
+        stop = {"hook_event_name": "Stop", "session_id": f"s{part[0]}", "cwd": str(project)}
+        notify(house.server, project, {**stop, "last_assistant_message": said})
+    wait_for(house.server, project, "facts", 60)
+    with house.page(width=390) as page:
+        page.goto(f"{house.server.base_url}/ui#/w/{_key_of(house.server, project)}/findings")
+        page.get_by_text("1–50 of 60").wait_for()
+        assert page.get_by_role("button", name="Newer").is_disabled()
+        page.get_by_role("button", name="Older").click()
+        page.get_by_text("51–60 of 60").wait_for()
+        assert page.get_by_role("button", name="Older").is_disabled()
+        page.get_by_label("Find").fill("part07")
+        page.get_by_text("1 finding", exact=True).first.wait_for()
+        assert page.get_by_role("button", name="Why").count() == 1
+        page.get_by_label("Find").fill("nowhere")
+        page.get_by_text("No finding is like that").wait_for()
+
+
 def test_a_finding_whose_lines_changed_is_marked_and_shows_what_is_there_now(
     house: House, tmp_path: Path
 ) -> None:

@@ -96,7 +96,7 @@ function relative(at) {
 }
 
 const elapsed = (seconds) => (seconds < 1 ? `${Math.round(1000 * seconds)} ms` : `${seconds.toFixed(1)} s`);
-const time = (at) => (at ? h("time", { datetime: date(at).toISOString(), title: whole(at) }, relative(at)) : "never");
+const time = (at) => (at ? h("time", { class: "ago", datetime: date(at).toISOString(), title: whole(at) }, relative(at)) : "never");
 
 function money(usd) {
   if (usd === null || usd === undefined) return "price unknown";
@@ -262,25 +262,34 @@ function confirmed(title, text, doIt) {
 // Each view draws itself into `where` and gives a function that brings it up to date, if it can be.
 const view = { name: "", refresh: null, workspace: null, stop: new AbortController() };
 
-/** A part that loads by itself: waiting, what was loaded, or what went wrong. */
+/** A part that loads by itself: waiting, what was loaded, or what went wrong.
+ *
+ * It is drawn anew only where something else was loaded, so that what a person selected or opened
+ * stays as it is; `redraw` is for what the person changed.
+ */
 function part(what, load, draw) {
   const where = h("div", { class: "stack" }, waiting(what));
   const { signal } = view.stop;
-  let turn = 0;
+  let [turn, found, shown] = [0, null, null];
+  const redraw = () => found && swap(where, draw(found));
   const refresh = async () => {
     turn += 1;
     const mine = turn;
     try {
-      const found = await load();
-      if (mine === turn && !signal.aborted) swap(where, draw(found));
+      const loaded = await load();
+      const printed = JSON.stringify(loaded);
+      if (mine !== turn || signal.aborted || printed === shown) return;
+      [found, shown] = [loaded, printed];
+      redraw();
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
+      shown = null;
       if (problem.status === 401) ended();
       else if (mine === turn && !signal.aborted) swap(where, trouble(problem, refresh));
     }
   };
   refresh();
-  return { where, refresh };
+  return { where, refresh, redraw };
 }
 
 const overviewOf = () => get("/v1/overview");
@@ -840,7 +849,7 @@ function questions(about) {
           ),
         ),
       ),
-      asked.length > shown ? h("button", { type: "button", "data-key": "more", onclick: () => { shown += ROWS; list.refresh(); } }, "Show more") : null,
+      asked.length > shown ? h("button", { type: "button", "data-key": "more", onclick: () => { shown += ROWS; list.redraw(); } }, "Show more") : null,
     ];
   });
   return { where: card("Questions and their answers", list.where), refresh: list.refresh };
@@ -863,13 +872,11 @@ const TOGETHER_S = 120;
 function timeline(about) {
   let most = 100;
   const kinds = new Set(Object.keys(KINDS));
-  let found = null;
   const load = async () => {
     const [told, asked] = await Promise.all([get("/v1/activity", about), get("/v1/questions", about)]);
     return [told, asked.questions];
   };
   const draw = ([{ heard, learned, compactions }, asked]) => {
-    found = [{ heard, learned, compactions }, asked];
     const events = [
       ...together(heard),
       ...asked.map((each) => ({ kind: "asked", at: each.at, row: [h("a", { href: `#/w/${about.workspace}/questions/${each.at}` }, each.question), h("div", { class: "meta" }, grounding(each), h("span", {}, elapsed(each.elapsed_s)), h("span", {}, costOf(each)))] })),
@@ -877,13 +884,13 @@ function timeline(about) {
       ...compactions.map((each) => ({ kind: "compacted", at: each.at, row: [`Compacted: ${compacted(each)}`, h("div", { class: "soft small" }, `${short.format(each.tokens_before)} tokens before, ${short.format(each.tokens_after)} after`)] })),
     ].filter((event) => kinds.has(event.kind)).sort((a, b) => b.at - a.at);
     if (!events.length) return empty("Nothing happened yet", "What your agent reads and edits here, questions, findings and compactions appear as they happen.");
-    return [days(events.slice(0, most)), events.length > most ? h("button", { type: "button", "data-key": "more", onclick: () => { most += 200; swap(list.where, draw(found)); } }, "Show earlier") : null];
+    return [days(events.slice(0, most)), events.length > most ? h("button", { type: "button", "data-key": "more", onclick: () => { most += 200; list.redraw(); } }, "Show earlier") : null];
   };
   const list = part("what happened", load, draw);
   const box = ([kind, label]) => h("label", {}, h("input", { type: "checkbox", checked: true, onchange: ({ target }) => {
     if (target.checked) kinds.add(kind);
     else kinds.delete(kind);
-    if (found) swap(list.where, draw(found));
+    list.redraw();
   } }), label);
   return { where: card("What happened", h("fieldset", { class: "choices" }, h("legend", { class: "unseen" }, "Show"), Object.entries(KINDS).map(box)), list.where), refresh: list.refresh };
 }
@@ -1025,7 +1032,9 @@ async function listen() {
   return undefined;
 }
 
-matchMedia("(max-width: 40rem)").addEventListener("change", () => view.refresh?.());
+setInterval(() => {
+  for (const each of document.querySelectorAll("time.ago")) each.textContent = relative(Date.parse(each.dateTime) / 1000);
+}, 30_000);
 
 // A page that nobody looks at costs the server nothing.
 let hiddenTimer;
