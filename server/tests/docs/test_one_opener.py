@@ -22,7 +22,6 @@ OWN_FILES = {
     "client": "the token and where the server is; folders to watch, of which it opens no file",
     "cli/doctor.py": "limits and processes, our data folder, a folder to try a hook in",
     "cli/environment.py": "why no server started, in the data folder; the locks of the data folder",
-    "cli/ui.py": "the real path of the folder that it is called in, of which it opens nothing",
     "cli/launcher.py": "the server's process and its log",
     "cli/service.py": "what a supervisor reads",
     "cli/lifecycle.py": "the plugin's files",
@@ -31,6 +30,7 @@ OWN_FILES = {
     "core/compaction/plan.py": "a prompt text, which is package data",
     "cli/config.py": "the user's config file",
     "web/identity.py": "who runs, and the token, in the data folder",
+    "cli/ui.py": "the real path of the folder that it is called in, of which it opens nothing",
     "web/page/page_routes.py": "the page, which is package data",
     "wiring/building.py": "folders in the data folder",
 }
