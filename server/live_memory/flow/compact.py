@@ -39,7 +39,7 @@ from live_memory.flow.model_slot import Borrowed, Companion, Meter
 from live_memory.flow.reader import Reader
 from live_memory.ports import Clock, EvidenceIndex, SignalSink
 
-__all__ = ["Compactor", "LastCompaction", "Summariser"]
+__all__ = ["Compactor", "PastCompaction", "Summariser"]
 
 # What a model writes costs five times what it reads, so few facts and the best ones; a summary
 # takes a cheap model some ten seconds.
@@ -206,11 +206,13 @@ _MOST_INPUT = 200_000
 _QUESTIONS_A_SUMMARY = 12
 # After a failure no model is asked for this long, doubled each time; entries leave meanwhile.
 _PAUSE_S, _LONGEST_PAUSE_S = 60.0, 3_600.0
+# Of so many compactions it is told what they came to.
+_MOST_TOLD = 20
 
 
 @dataclass(frozen=True, slots=True)
-class LastCompaction:
-    """What the last compaction came to; tokens are of entries, as estimated."""
+class PastCompaction:
+    """What a compaction came to; tokens are of entries, as estimated."""
 
     at: Instant
     by_model: bool
@@ -242,7 +244,8 @@ class Compactor:
         self._pause_s, self._not_before = _PAUSE_S, 0.0
         self._asked_before = 0
         self.count = 0
-        self.last: LastCompaction | None = None
+        # The last ones, the newest last.
+        self.lately: tuple[PastCompaction, ...] = ()
 
     def window_changed(self) -> None:
         """Note that there may be something to compact."""
@@ -334,7 +337,8 @@ class Compactor:
         before, after = tokens
         entries, facts = len(compacted.covers), len(compacted.facts)
         self.count += 1
-        self.last = LastCompaction(self._clock.now(), by_model, entries, facts, before, after)
+        done = PastCompaction(self._clock.now(), by_model, entries, facts, before, after)
+        self.lately = (*self.lately, done)[-_MOST_TOLD:]
         self._signals.emit(
             CompactionFinished(
                 self._workspace,

@@ -16,6 +16,7 @@ from live_memory.core.hosts.notices import AnythingChanged, FileInterest, Intere
 from live_memory.core.memory.learning import AgentView, Coverage, note, view
 from live_memory.core.memory.window import (
     Entry,
+    EntryContent,
     FileChanged,
     FileGone,
     MemoryEvent,
@@ -57,12 +58,17 @@ class WindowViews:
         self.window = window
         return self
 
+    @property
+    def tokens(self) -> int:
+        """About how many tokens the entries take."""
+        return sum(self.parts.values())
+
     def _begin(self, window: Window) -> None:
         # Every file in the entries by its newest bytes, and what the agent itself looked at.
         self.in_view: dict[RelPath, Coverage] = {}
         self.viewed: dict[RelPath, AgentView] = {}
-        # About how many tokens the entries take.
-        self.tokens = 0
+        # About how many tokens the entries take, by their kind.
+        self.parts: dict[type[EntryContent], int] = {}
         # The last known hash of every file, and which files were told of since these were taken.
         self.hashes: dict[RelPath, ContentHash | None] = {**window.settled}
         self.told = set(self.hashes)
@@ -70,7 +76,8 @@ class WindowViews:
     def _take(self, entry: Entry) -> None:
         note(self.in_view, entry.content)
         view(self.viewed, entry)
-        self.tokens += entry_tokens(entry)
+        kind = type(entry.content)
+        self.parts[kind] = self.parts.get(kind, 0) + entry_tokens(entry)
         for path, sha in told_by(entry.content):
             self.hashes[path] = sha
             self.told.add(path)

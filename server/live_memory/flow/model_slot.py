@@ -168,16 +168,20 @@ class SpendLimiter:
         first, self._is_told = not self._is_told, True
         return first
 
+    async def known(self) -> Spend:
+        """What was spent, with what was paid within a day before the start."""
+        async with self._opening:
+            if self._book is not None and not self._is_open:
+                await self._open(self._book)
+        return self.spend
+
     async def check(self) -> None:
         """Let a call through, or not.
 
         Raises:
             SpendCapped: a cap is reached.
         """
-        async with self._opening:
-            if self._book is not None and not self._is_open:
-                await self._open(self._book)
-        why = self.spend.refusal(self.caps, now=self._clock.now())
+        why = (await self.known()).refusal(self.caps, now=self._clock.now())
         if why is not None:
             raise SpendCapped(why)
 

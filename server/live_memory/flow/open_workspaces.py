@@ -1,6 +1,7 @@
 """The owner of all workspaces: each is opened once, runs on its own, and never meets another."""
 
-from collections.abc import Awaitable, Callable, Sequence
+import math
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -21,14 +22,14 @@ from live_memory.core.memory.window import (
 )
 from live_memory.core.reading.observation import FileRead
 from live_memory.core.signals import QuestionFinished, WorkspaceFailed
-from live_memory.core.values import WorkspaceKey
+from live_memory.core.values import Instant, WorkspaceKey
 from live_memory.flow.answer_question import ask
 from live_memory.flow.jobs import Jobs, Progress, keep_warm
 from live_memory.flow.model_slot import Borrowed, Companion, ModelSlot, ProbeVerdict, probe
 from live_memory.flow.workspace import Workspace, WorkspaceStats, WorkspaceSummary, statistics
 from live_memory.ports import SignalSink, SnapshotStore, WorkspaceIdentity, Workspaces, Worktrees
 
-__all__ = ["Hub"]
+__all__ = ["Hub", "WorkspaceRow"]
 
 Open = Callable[[WorkspaceIdentity], Awaitable[Workspace]]
 
@@ -278,6 +279,15 @@ async def _standing(ledger: Ledger, memory: Workspace) -> tuple[Fact, ...]:
     return tuple(f for f in new if all(shas.get(s.path) == s.sha for s in f.sources))
 
 
+@dataclass(frozen=True, slots=True)
+class WorkspaceRow:
+    """A workspace among all; it is `here` while it is open, and nothing is saved of a new one."""
+
+    identity: WorkspaceIdentity
+    saved_at: Instant | None
+    here: Workspace | None
+
+
 # As many as a person works in at a time; more are opened again when they are asked for.
 _MOST_OPEN, _MOST_IN_USE = 16, 256
 # How often a disk that takes nothing is tried again; memory is whole again within 10 s.
@@ -385,7 +395,36 @@ class Hub:
 
     async def stats(self, cwd: str) -> WorkspaceStats:
         """Figures of the workspace that `cwd` belongs to."""
-        return statistics(await self.opened(cwd))
+        memory = await self.opened(cwd)
+        with memory.in_use():
+            return await statistics(memory)
+
+    async def workspaces(self) -> Sequence[WorkspaceRow]:
+        """All that are open or saved, the one that something was written down of last first."""
+        here = {memory.identity.key: memory for memory in self._open.now()}
+        saved = await self._store.saved()
+        rows = (
+            WorkspaceRow(WorkspaceIdentity(root, key), saved.get(key), here.get(key))
+            for key, root in (await self.roots()).items()
+        )
+        return sorted(rows, key=lambda row: -(row.saved_at or math.inf))
+
+    async def roots(self) -> Mapping[WorkspaceKey, str]:
+        """The roots of all that are open or saved."""
+        here = {memory.identity.key: memory.identity.root for memory in self._open.now()}
+        return {**await self._store.roots(), **here}
+
+    async def root_of(self, key: WorkspaceKey) -> str:
+        """The root of a workspace that is open or saved."""
+        try:
+            return (await self.roots())[key]
+        except KeyError:
+            raise InvalidRequest("there is no such workspace: it was forgotten") from None
+
+    @property
+    def pulse(self) -> Mapping[str, object]:
+        """What differs from a moment ago where something happened in a workspace."""
+        return {memory.identity.key.text: memory.pulse for memory in self._open.now()}
 
     async def answers(self, cwd: str) -> tuple[WorkspaceIdentity, Sequence[QuestionAnswered]]:
         """Past questions with their answers, newest first."""
@@ -397,11 +436,17 @@ class Hub:
         memory = await self.opened(cwd)
         return memory.identity, tuple(reversed(memory.window.entries))
 
-    async def ledger(self, cwd: str) -> tuple[WorkspaceIdentity, Ledger]:
-        """All facts, each marked where its source is no longer what it was."""
+    async def ledger(
+        self, cwd: str, *, is_checked: bool = True
+    ) -> tuple[WorkspaceIdentity, Ledger]:
+        """All facts, each marked where its source is no longer what it was.
+
+        Without the check that is as of the last one.
+        """
         memory = await self.opened(cwd)
-        with memory.in_use():
-            await memory.checked()
+        if is_checked:
+            with memory.in_use():
+                await memory.checked()
         return memory.identity, memory.window.ledger
 
     async def pin(self, cwd: str, fact_id: FactId) -> Fact:

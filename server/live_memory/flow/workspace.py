@@ -1,6 +1,7 @@
 """The owner of one workspace: its window, which nobody else replaces, its index, its snapshot."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,13 +13,25 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from live_memory.core.companion.chat import ModelRequest
 from live_memory.core.errors import Busy, LiveMemoryError, StoreUnavailable
 from live_memory.core.hosts.notices import Interest
-from live_memory.core.memory.window import MemoryEvent, Window, apply, questions
+from live_memory.core.memory.ledger import Fact
+from live_memory.core.memory.window import (
+    FileChanged,
+    FileGone,
+    FileObserved,
+    MemoryEvent,
+    NoteWritten,
+    QuestionAnswered,
+    Window,
+    apply,
+    questions,
+)
 from live_memory.core.reading.lookup import Listing
 from live_memory.core.saving.journal import holds_secret
 from live_memory.core.saving.snapshot import Beginning, Memory
+from live_memory.core.savings import saving_of
 from live_memory.core.signals import SnapshotQuarantined, WorkspaceOpened
-from live_memory.core.values import Instant, WatchState
-from live_memory.flow.compact import Compactor, LastCompaction, Summariser
+from live_memory.core.values import Instant, RelPath, StatSignature, WatchState
+from live_memory.flow.compact import Compactor, PastCompaction, Summariser
 from live_memory.flow.conclude import Admission
 from live_memory.flow.freshness import Freshness, Watching, WindowViews
 from live_memory.flow.indexing import Indexer, Turns
@@ -41,6 +54,7 @@ __all__ = [
     "Workspace",
     "WorkspaceStats",
     "WorkspaceSummary",
+    "known_signatures",
     "statistics",
 ]
 
@@ -105,6 +119,8 @@ class Surroundings:
 # Events that may wait for the loop; beyond it callers hear `Busy`.
 _INBOX = 1_024
 _DRAIN_S, _FEW_NAMES = 2.0, 10
+FileEvent = FileObserved | FileChanged | FileGone
+_MOST_HEARD = 1_000
 # How often a memory that the system does not give is tried again.
 _READ_AGAIN_S = 5.0
 
@@ -126,7 +142,7 @@ class WorkspaceSummary:
     not_understood: int = 0
     last_event_at: Instant | None = None
     compactions: int = 0
-    last_compaction: LastCompaction | None = None
+    compacted_lately: tuple[PastCompaction, ...] = ()
     set_aside: tuple[str, ...] = ()
 
 
@@ -163,6 +179,8 @@ class Workspace:
         self._store = given.store
         self._signals = given.signals
         self.last_sent: SentPrompt | None = None
+        # What was told of files last, for a person to look at: it outlives the entries.
+        self.heard: deque[FileEvent] = deque(maxlen=_MOST_HEARD)
         self._views = WindowViews()
         self._set_aside: tuple[str, ...] = ()
         self._unread: tuple[str, ...] = ()
@@ -215,7 +233,7 @@ class Workspace:
             ingestor.not_understood,
             ingestor.last_event_at,
             compactor.count,
-            compactor.last,
+            compactor.lately,
             self._set_aside,
         )
 
@@ -225,7 +243,7 @@ class Workspace:
         ingestor.heard, ingestor.dropped = carried.heard, carried.dropped
         ingestor.not_understood = carried.not_understood
         ingestor.last_event_at = carried.last_event_at
-        compactor.count, compactor.last = carried.compactions, carried.last_compaction
+        compactor.count, compactor.lately = carried.compactions, carried.compacted_lately
         self._set_aside = carried.set_aside
 
     @property
@@ -235,6 +253,11 @@ class Workspace:
         index = (self.indexer.not_kept, self.indexer.state.problem)
         found = (*self._set_aside, *self._unread, unsaved, *index)
         return tuple(dict.fromkeys(problem for problem in found if problem))
+
+    @property
+    def pulse(self) -> tuple[object, ...]:
+        """What is another where anything happened; cheap, as it is looked at every second."""
+        return self.window.revision, self.ingestor.heard, self.compactor.count, self.indexer.state
 
     async def run(self, *, opened: Callable[[], None], borrowed: Borrowed) -> None:
         """Restore, say `opened`, fold events until cancelled; what was sent by then is saved.
@@ -332,12 +355,17 @@ class Workspace:
             self.window = apply(self.window, letter.event)
         finally:
             letter.applied.set()
+        self._note(letter.event)
         sent = (one for one in (self.last_sent, letter.sent) if one is not None)
         self.last_sent = max(sent, key=lambda one: one.at, default=None)
         self.compactor.window_changed()
         if self._persister is not None:
             self._persister.happened(self.window.revision, letter.event)
         self.watching.window_changed()
+
+    def _note(self, event: MemoryEvent) -> None:
+        if isinstance(event, FileEvent):
+            self.heard.append(event)
 
     async def _until_readable(self, all_of_it: anyio.CancelScope) -> None:
         """End once there are bytes of the memory again and nobody is here; the next use has it."""
@@ -367,6 +395,8 @@ class Workspace:
         if found.memory is not None:
             self.window, self._beginning = found.memory.window, found.memory.beginning
             self._hint(found.memory.heard)
+            for entry in self.window.entries[-_MOST_HEARD:]:
+                self._note(entry.content)
         self._signals.emit(WorkspaceOpened(key, len(self.window.entries)))
         return Persister(
             self.identity,
@@ -385,6 +415,7 @@ class WorkspaceStats:
     and nothing before the first.
 
     Of the `facts`, `findings` are what agents concluded, and the file of `stale_facts` has changed.
+    `window_parts` says what `window_tokens` are made of. `tokens_saved` is by `core/savings`.
     """
 
     workspace: WorkspaceIdentity
@@ -396,12 +427,14 @@ class WorkspaceStats:
     stale_facts: int
     rejected_facts: int
     compactions: int
-    last_compaction: LastCompaction | None
+    last_compaction: PastCompaction | None
     questions: int
     window_tokens: int
+    window_parts: Mapping[str, int]
     window_limit: int
     model_calls: int
     cost_usd: float
+    tokens_saved: int
     dropped_events: int
     hook_events: int
     hook_events_not_understood: int
@@ -413,28 +446,53 @@ class WorkspaceStats:
     problems: tuple[str, ...]
 
 
-def statistics(memory: Workspace) -> WorkspaceStats:
+# More are counted beside the loop.
+_MANY_FACTS = 5_000
+_PARTS = {
+    FileObserved: "lines seen",
+    FileChanged: "changes",
+    FileGone: "changes",
+    QuestionAnswered: "answers",
+    NoteWritten: "notes",
+}
+
+
+async def known_signatures(memory: Workspace) -> Mapping[RelPath, StatSignature]:
+    """Those of the last listing; before the first one those of the index, if it can be read."""
+    if memory.indexer.signatures:
+        return memory.indexer.signatures
+    with suppress(StoreUnavailable):
+        return await memory.index.known()
+    return {}
+
+
+async def statistics(memory: Workspace) -> WorkspaceStats:
     """Count what the workspace holds now."""
+    sizes = await known_signatures(memory)
     window, state = memory.window, memory.indexer.state
-    shown = memory.views.in_view
+    facts, shown = window.ledger.facts, memory.views.in_view
+    is_much = len(facts) > _MANY_FACTS
+    findings, stale = await anyio.to_thread.run_sync(_counts, facts) if is_much else _counts(facts)
     current = sum(file.sha is not None for file in shown.values())
     asked = questions(window)
     return WorkspaceStats(
         workspace=memory.identity,
         known_files=current + len(window.settled.keys() - shown.keys()),
         entries=len(window.entries),
-        facts=len(window.ledger.facts),
-        findings=sum(bool(fact.conclusion) for fact in window.ledger.facts),
+        facts=len(facts),
+        findings=findings,
         questions_answered_by_findings=sum(bool(q.answer.facts) for q in asked),
-        stale_facts=sum(fact.is_stale for fact in window.ledger.facts),
+        stale_facts=stale,
         rejected_facts=window.ledger.rejected,
         compactions=memory.compactor.count,
-        last_compaction=memory.compactor.last,
+        last_compaction=next(reversed(memory.compactor.lately), None),
         questions=len(asked),
         window_tokens=memory.views.tokens,
+        window_parts=_parts(memory),
         window_limit=memory.max_context_tokens,
         model_calls=sum(q.answer.usage.model_calls for q in asked),
         cost_usd=sum(q.answer.cost_usd or 0.0 for q in asked),
+        tokens_saved=sum(saving_of(q.answer, sizes).tokens for q in asked),
         dropped_events=memory.ingestor.dropped,
         hook_events=memory.ingestor.heard,
         hook_events_not_understood=memory.ingestor.not_understood,
@@ -445,3 +503,15 @@ def statistics(memory: Workspace) -> WorkspaceStats:
         watch=memory.watching.state,
         problems=memory.problems,
     )
+
+
+def _counts(facts: Sequence[Fact]) -> tuple[int, int]:
+    """How many are findings, and how many are stale."""
+    return sum(bool(f.conclusion) for f in facts), sum(f.is_stale for f in facts)
+
+
+def _parts(memory: Workspace) -> Mapping[str, int]:
+    parts = dict.fromkeys(_PARTS.values(), 0)
+    for kind, tokens in memory.views.parts.items():
+        parts[_PARTS[kind]] += tokens
+    return parts

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from live_memory.core.errors import InvalidRequest
 from live_memory.web.guard import Drain, Drained, Guard, has_token, problem_of
 from live_memory.web.identity import Identity, health_form
+from live_memory.web.page_links import PageLinks
 
 __all__ = ["App"]
 
@@ -37,16 +38,17 @@ class Inside(Protocol):
 class App:
     """What a server serves; `drain` is how it stops, `refused` why it did so by itself."""
 
-    def __init__(self, identity: Identity, *, build: Callable[[Drain], Inside]) -> None:
+    def __init__(self, identity: Identity, *, build: Callable[[Drain, PageLinks], Inside]) -> None:
         """`build` is called in a thread; an `InvalidRequest` of it stops the server."""
         self.drain = Drain()
         self.refused: InvalidRequest | None = None
         self._identity = identity
         self._build = build
+        self._links = PageLinks(anyio.current_time)
         self._inside: Inside | None = None
         self._is_open = anyio.Event()
         drained = Drained(self._serve, drain=self.drain)
-        self.asgi: ASGIApp = Guard(drained, identity)
+        self.asgi: ASGIApp = Guard(drained, identity, self._links)
 
     async def opened(self) -> None:
         """Wait until everything is served."""
@@ -76,7 +78,9 @@ class App:
 
     async def _open(self) -> None:
         try:
-            inside = await anyio.to_thread.run_sync(self._build, self.drain, abandon_on_cancel=True)
+            inside = await anyio.to_thread.run_sync(
+                self._build, self.drain, self._links, abandon_on_cancel=True
+            )
         except InvalidRequest as problem:
             self.refused = problem
             self.drain.ask_to_stop()

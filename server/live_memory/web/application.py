@@ -24,6 +24,8 @@ from live_memory.ports import Clock, WorkspaceIdentity
 from live_memory.web import guard, routes, serving
 from live_memory.web.guard import Drain, problem_of
 from live_memory.web.identity import Identity
+from live_memory.web.page.page_routes import PageRoutes
+from live_memory.web.page_links import PageLinks
 from live_memory.web.routes import Reload, Routes, check_shape
 
 __all__ = ["Application", "McpLimits", "McpModule", "McpMount", "published_limits"]
@@ -138,6 +140,7 @@ class Application:
         hub: Hub,
         *,
         drain: Drain,
+        links: PageLinks,
         identity: Identity,
         clock: Clock,
         reload: Reload,
@@ -164,8 +167,14 @@ class Application:
             reload=reload,
             reception=reception,
         )
+        page = PageRoutes(hub, drain=drain, links=links, identity=identity, clock=clock)
         # Clients of MCP are configured by hand, with and without the slash.
-        self.routes = [*ours.table(), Route("/mcp", self._mcp), Route("/mcp/", self._mcp)]
+        self.routes = [
+            *ours.table(),
+            *page.table(),
+            Route("/mcp", self._mcp),
+            Route("/mcp/", self._mcp),
+        ]
         # `/stats/` is no other name of `/stats`, and a redirect would name the host back.
         self.asgi: ASGIApp = Router(self.routes, redirect_slashes=False)
 

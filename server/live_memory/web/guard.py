@@ -25,6 +25,7 @@ from live_memory.core.errors import (
 )
 from live_memory.core.reading.observation import visible
 from live_memory.web.identity import Identity
+from live_memory.web.page_links import PAGE_FILES, PAGE_KEY, PageLinks
 
 __all__ = [
     "BODY_DEADLINE_S",
@@ -36,7 +37,9 @@ __all__ = [
     "Guard",
     "Problem",
     "has_token",
+    "is_page",
     "problem_of",
+    "secret_in",
 ]
 
 
@@ -111,15 +114,26 @@ _SINGLE = frozenset(
     }
 )
 _LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
-_OPEN = ("GET", "/health")
+_OPEN = frozenset({("GET", "/health"), *PAGE_FILES})
 _JSON = (b"application/json", b"application/json;charset=utf-8")
 
 Headers = dict[bytes, bytes]
 
 
+def secret_in(shown: bytes) -> str:
+    """What a header for credentials shows."""
+    kind, _, secret = shown.partition(b" ")
+    return secret.decode("latin-1") if kind == b"Bearer" else ""
+
+
 def has_token(scope: Scope) -> bool:
     """Whether the request showed the token; only the open route is reached without it."""
     return bool(scope["state"]["has_token"])
+
+
+def is_page(scope: Scope) -> bool:
+    """Whether it is the page that asks, which may do less."""
+    return bool(scope["state"]["is_page"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +147,10 @@ class _Body:
 class Guard:
     """Wraps the whole application."""
 
-    def __init__(self, app: ASGIApp, identity: Identity) -> None:
+    def __init__(self, app: ASGIApp, identity: Identity, links: PageLinks) -> None:
         self._app = app
+        self._links = links
+        self._page_opens = f"Bearer {identity.page_key}".encode("ascii")
         # The token, for who reads it from its file, and the key of this one start.
         self._opens = [f"Bearer {text}".encode("ascii") for text in (identity.token, identity.key)]
         self._hosts = frozenset(f"{name}:{identity.port}".encode() for name in _LOCAL_NAMES)
@@ -165,9 +181,17 @@ class Guard:
         """The first reason to refuse, or none."""
         shown = headers.get(b"authorization", b"")
         is_known = any(hmac.compare_digest(shown, opens) for opens in self._opens)
-        scope.setdefault("state", {})["has_token"] = is_known
-        problem = _of_form(scope, headers) or self._of_host(headers) or _of_page(headers)
-        if problem is None and not is_known and (scope["method"], scope["path"]) != _OPEN:
+        is_page = not is_known and self._is_of_page(scope["path"], shown)
+        state = scope.setdefault("state", {})
+        state["has_token"], state["is_page"] = is_known or is_page, is_page
+        target = (scope["method"], scope["path"])
+        is_open = target in _OPEN or is_known or is_page
+        problem = (
+            _of_form(scope, headers)
+            or self._of_host(headers)
+            or _of_other_page(headers, may_be_ours=target in PAGE_FILES or _is_for_page(target[1]))
+        )
+        if problem is None and not is_open:
             problem = Problem(
                 401,
                 ErrorClass.AUTH,
@@ -175,6 +199,12 @@ class Guard:
                 "data folder; run `live-memory doctor` to see what is wrong",
             )
         return problem or _of_body(scope, headers)
+
+    def _is_of_page(self, path: str, shown: bytes) -> bool:
+        """Whether it is the page that shows its key, or the link that it gets the key for."""
+        if path == PAGE_KEY:
+            return self._links.is_live(secret_in(shown))
+        return _is_for_page(path) and hmac.compare_digest(shown, self._page_opens)
 
     def _of_host(self, headers: Headers) -> Problem | None:
         if headers[b"host"] in self._hosts:
@@ -212,10 +242,18 @@ def _of_form(scope: Scope, headers: Headers) -> Problem | None:
     return None
 
 
-def _of_page(headers: Headers) -> Problem | None:
-    if b"origin" in headers or headers.get(b"sec-fetch-site", b"none") != b"none":
-        return Problem(403, ErrorClass.AUTH, "web pages may not use this server")
-    return None
+def _is_for_page(path: str) -> bool:
+    return path.startswith("/v1/")
+
+
+def _of_other_page(headers: Headers, *, may_be_ours: bool) -> Problem | None:
+    """Refuse what a browser sends for any page, but for ours where that is served."""
+    origin, site = headers.get(b"origin"), headers.get(b"sec-fetch-site", b"none")
+    is_ours = origin in (None, b"http://" + headers[b"host"]) and site in (b"none", b"same-origin")
+    is_of_none = origin is None and site == b"none"
+    if is_of_none or (may_be_ours and is_ours):
+        return None
+    return Problem(403, ErrorClass.AUTH, "web pages may not use this server")
 
 
 def _of_body(scope: Scope, headers: Headers) -> Problem | None:

@@ -72,6 +72,11 @@ class Identity:
         """
         return _derived(self.token, f"key|{self.start}|{self.host}|{self.port}")
 
+    @property
+    def page_key(self) -> str:
+        """What the page shows until this server ends; it opens `/v1` alone."""
+        return _derived(self.token, f"page|{self.start}|{self.host}|{self.port}")
+
     def proof(self, nonce: str) -> str:
         """Show that we know the token, without showing it.
 

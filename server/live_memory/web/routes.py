@@ -5,8 +5,8 @@ import json
 import math
 import os
 import re
+import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,9 +19,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from live_memory.core.answer import Budget, Question, render
 from live_memory.core.errors import InvalidRequest, LiveMemoryError
-from live_memory.core.memory.ledger import FactId
+from live_memory.core.memory.ledger import Fact, FactId
 from live_memory.core.reading.observation import clean
-from live_memory.core.values import Instant
+from live_memory.core.values import Instant, WorkspaceKey
 from live_memory.flow.jobs import Ask
 from live_memory.flow.open_workspaces import Hub
 from live_memory.flow.receive_events import Reception
@@ -48,11 +48,20 @@ __all__ = [
     "MOST_FACTS",
     "Reload",
     "Routes",
+    "cancel_when_gone",
     "check_shape",
     "folder",
+    "get_route",
+    "json_object",
+    "json_reply",
+    "nothing_in",
+    "number_in",
     "parse_question",
+    "post_route",
     "project_of",
+    "refusal",
     "while_there",
+    "workspace_of",
 ]
 
 # A hook event nests about ten deep; a batch of a thousand has some ten thousand values.
@@ -95,12 +104,17 @@ async def json_object(request: Request) -> Mapping[str, object]:
     return value
 
 
-async def workspace_of(fields: Mapping[str, object], request: Request) -> str:
+async def workspace_of(fields: Mapping[str, object], request: Request, hub: Hub) -> str:
     """The folder a request is about: `cwd`, else what the project header names.
 
+    With `workspace` it is the root of the one that has this key.
+
     Raises:
-        InvalidRequest: neither is there, or it is no text that can be a path.
+        InvalidRequest: none is there, or it is no text that can be a path or a key.
     """
+    key = fields.get("workspace")
+    if isinstance(key, str):
+        return await hub.root_of(WorkspaceKey(key))
     return await folder(fields.get("cwd"), project_of(request.headers))
 
 
@@ -246,7 +260,7 @@ class AnswerStream:
         """Answer on this connection."""
         lines = _Lines(send)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_cancel_when_gone, receive, tasks.cancel_scope)
+            tasks.start_soon(cancel_when_gone, receive, tasks.cancel_scope)
             try:
                 workspace, answer = await self._ask(progress=lines.progress)
             except LiveMemoryError as error:
@@ -300,7 +314,7 @@ async def while_there(request: object, work: Callable[[], Awaitable[T]]) -> T | 
     found: T | None = None
     problem: LiveMemoryError | None = None
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_cancel_when_gone, request.receive, tasks.cancel_scope)
+        tasks.start_soon(cancel_when_gone, request.receive, tasks.cancel_scope)
         try:
             found = await work()
         except LiveMemoryError as error:
@@ -311,7 +325,8 @@ async def while_there(request: object, work: Callable[[], Awaitable[T]]) -> T | 
     return found
 
 
-async def _cancel_when_gone(receive: Receive, scope: anyio.CancelScope) -> None:
+async def cancel_when_gone(receive: Receive, scope: anyio.CancelScope) -> None:
+    """Cancel once the client has left."""
     while (await receive())["type"] != "http.disconnect":
         pass
     scope.cancel()
@@ -323,10 +338,12 @@ MOST_ANSWERS = 200
 MOST_ENTRIES = 1_000
 # Facts a reply: about 400 bytes each.
 MOST_FACTS = 5_000
+# So many are gone through faster than a thread is found for it.
+_FEW_FACTS = 1_000
 
 # Reads the configuration again; gives the name of the model that is used from now on.
 Reload = Callable[[], Awaitable[str | None]]
-Handler = Callable[["Routes", Request], Awaitable[ASGIApp]]
+Handler = Callable[[Request], Awaitable[ASGIApp]]
 
 
 class Routes:
@@ -355,26 +372,20 @@ class Routes:
         """Every route that is ours."""
         return [
             # Hooks come here thousands of times, and routes are tried in order.
-            self._post("/notify", Routes.notify),
-            self._get("/health", Routes.health),
-            self._get("/stats", Routes.stats),
-            self._post("/reload", Routes.reload),
-            self._post("/clear", Routes.clear),
-            self._get("/v1/answers", Routes.answers),
-            self._get("/v1/facts", Routes.facts),
-            self._post("/v1/facts/pin", Routes.pin),
-            self._post("/v1/facts/forget", Routes.forget_fact),
-            self._get("/v1/timeline", Routes.timeline),
-            self._post("/v1/models/test", Routes.test_model),
-            self._post("/v1/ask", Routes.ask),
-            self._post("/v1/stop", Routes.stop),
+            post_route("/notify", self.notify),
+            get_route("/health", self.health),
+            get_route("/stats", self.stats),
+            post_route("/reload", self.reload),
+            post_route("/clear", self.clear),
+            get_route("/v1/answers", self.answers),
+            get_route("/v1/facts", self.facts),
+            post_route("/v1/facts/pin", self.pin),
+            post_route("/v1/facts/forget", self.forget_fact),
+            get_route("/v1/timeline", self.timeline),
+            post_route("/v1/models/test", self.test_model),
+            post_route("/v1/ask", self.ask),
+            post_route("/v1/stop", self.stop),
         ]
-
-    def _get(self, path: str, handler: Handler) -> Route:
-        return Route(path, _Told(self, handler), methods=["GET"])
-
-    def _post(self, path: str, handler: Handler) -> Route:
-        return Route(path, _Told(self, handler), methods=["POST"])
 
     async def health(self, request: Request) -> ASGIApp:
         """Whether all is well; who has no token learns no more than that, and a proof."""
@@ -385,40 +396,50 @@ class Routes:
             problems=self._hub.problems,
             notes=self._hub.notes,
         )
-        return _json(form)
+        return json_reply(form)
 
     async def stats(self, request: Request) -> ASGIApp:
         """Figures of one workspace."""
-        stats = await self._hub.stats(await workspace_of(request.query_params, request))
-        return _json({**stats_form(stats), "spend": spend_form(self._hub.spend)})
+        stats = await self._hub.stats(await workspace_of(request.query_params, request, self._hub))
+        return json_reply({**stats_form(stats), "spend": spend_form(self._hub.spend)})
 
     async def answers(self, request: Request) -> ASGIApp:
-        """Past answers, newest first."""
-        cwd = await workspace_of(request.query_params, request)
+        """Past answers, newest first; with `at` the one to the question that was asked then."""
+        query = request.query_params
+        cwd = await workspace_of(query, request, self._hub)
         workspace, asked = await self._hub.answers(cwd)
-        return _json({"answers": [answered_form(workspace, one) for one in asked[:MOST_ANSWERS]]})
+        if "at" in query:
+            at = _time_in(query["at"])
+            asked = [one for one in asked if one.question.asked_at == at]
+        forms = [answered_form(workspace, one) for one in asked[:MOST_ANSWERS]]
+        return json_reply({"answers": forms})
 
     async def timeline(self, request: Request) -> ASGIApp:
         """What the window holds, newest first, without any text of files."""
-        cwd = await workspace_of(request.query_params, request)
+        cwd = await workspace_of(request.query_params, request, self._hub)
         workspace, entries = await self._hub.timeline(cwd)
         forms = [entry_form(entry) for entry in entries[:MOST_ENTRIES]]
-        return _json({"workspace": record_form(workspace), "entries": forms})
+        return json_reply({"workspace": record_form(workspace), "entries": forms})
 
     async def facts(self, request: Request) -> ASGIApp:
         """The ledger's newest facts first, each compared with the disk a moment ago.
 
-        With `id` those whose id begins so, and with `stale=1` those whose source changed: of all.
+        With `id` those whose id begins so, with `stale=1` those whose source changed, with
+        `pinned=1` those that a person pinned, with `text` those that hold it: of all. They are told
+        from `offset` on, `limit` of them; what follows the first ones is not compared again.
         """
         query = request.query_params
-        workspace, ledger = await self._hub.ledger(await workspace_of(query, request))
-        start, is_any = query.get("id", ""), query.get("stale") != "1"
-        facts = (f for f in reversed(ledger.facts) if f.id.startswith(start))
-        newest = islice((f for f in facts if is_any or f.is_stale), MOST_FACTS)
-        return _json(
+        cwd = await workspace_of(query, request, self._hub)
+        offset = number_in(query, "offset", most=sys.maxsize, usual=0)
+        workspace, ledger = await self._hub.ledger(cwd, is_checked=not offset)
+        most = number_in(query, "limit", most=MOST_FACTS)
+        found = functools.partial(_matching, ledger.facts, query)
+        facts = found() if len(ledger.facts) <= _FEW_FACTS else await to_thread.run_sync(found)
+        return json_reply(
             {
                 "workspace": record_form(workspace),
-                "facts": [fact_form(fact) for fact in newest],
+                "facts": [fact_form(fact) for fact in facts[offset : offset + most]],
+                "matching": len(facts),
                 "total": len(ledger.facts),
                 "rejected": ledger.rejected,
             }
@@ -427,14 +448,14 @@ class Routes:
     async def pin(self, request: Request) -> ASGIApp:
         """Keep one fact in every prompt."""
         fields = await json_object(request)
-        cwd = await workspace_of(fields, request)
-        return _json(fact_form(await self._hub.pin(cwd, fact_of(fields))))
+        cwd = await workspace_of(fields, request, self._hub)
+        return json_reply(fact_form(await self._hub.pin(cwd, fact_of(fields))))
 
     async def forget_fact(self, request: Request) -> ASGIApp:
         """Drop one fact for good."""
         fields = await json_object(request)
-        cwd = await workspace_of(fields, request)
-        return _json(fact_form(await self._hub.forget_fact(cwd, fact_of(fields))))
+        cwd = await workspace_of(fields, request, self._hub)
+        return json_reply(fact_form(await self._hub.forget_fact(cwd, fact_of(fields))))
 
     async def notify(self, request: Request) -> ASGIApp:
         """Take in what a host's hooks say; 202 means that it survives a crash.
@@ -445,7 +466,7 @@ class Routes:
         events = parse_events(fields)
         if len(events) > MOST_EVENTS:
             why = f"more than {MOST_EVENTS} events: send less at once"
-            return _refused(Problem(413, ErrorClass.LIMIT, why))
+            return refusal(Problem(413, ErrorClass.LIMIT, why))
         named = project_of(request.headers)
         project = None if named is None else await folder(None, named)
         await self._reception.take(events, project=project)
@@ -456,13 +477,13 @@ class Routes:
 
     async def reload(self, request: Request) -> ASGIApp:
         """Read the configuration again and use its model from now on."""
-        _nothing_in(await json_object(request))
-        return _json({"model": await self._reload()})
+        nothing_in(await json_object(request))
+        return json_reply({"model": await self._reload()})
 
     async def test_model(self, request: Request) -> ASGIApp:
         """Ask the model once and say what it can carry."""
-        _nothing_in(await json_object(request))
-        return _json(record_form(await self._hub.probe()))
+        nothing_in(await json_object(request))
+        return json_reply(record_form(await self._hub.probe()))
 
     async def clear(self, request: Request) -> ASGIApp:
         """Forget one workspace or all; the project header is no consent to forget."""
@@ -471,9 +492,9 @@ class Routes:
         if (everything is True) == (cwd is not None) or everything not in (None, True, False):
             raise InvalidRequest('send {"cwd": FOLDER} to forget one workspace or {"all": true}')
         if everything is True:
-            return _json({"cleared": await self._hub.clear_all()})
-        workspace = await self._hub.clear(await workspace_of(fields, request))
-        return _json({"cleared": 1, "workspace": record_form(workspace)})
+            return json_reply({"cleared": await self._hub.clear_all()})
+        workspace = await self._hub.clear(await workspace_of(fields, request, self._hub))
+        return json_reply({"cleared": 1, "workspace": record_form(workspace)})
 
     async def ask(self, request: Request) -> ASGIApp:
         """Answer one question, saying on the way how far it is."""
@@ -485,7 +506,7 @@ class Routes:
             asked_at=self._clock.now(),
             wants_why=fields.get("why"),
         )
-        cwd = await workspace_of(fields, request)
+        cwd = await workspace_of(fields, request, self._hub)
         return AnswerStream(functools.partial(self._ask, cwd, question))
 
     async def stop(self, request: Request) -> ASGIApp:
@@ -500,7 +521,7 @@ class Routes:
         is_busy = when == "idle" and self._drain.questions_in_flight > 0
         if not is_busy:
             self._drain.ask_to_stop()
-        return _json({"stopping": not is_busy})
+        return json_reply({"stopping": not is_busy})
 
 
 class _Told:
@@ -509,37 +530,87 @@ class _Told:
     The library's own way to call a handler takes as long as all that ours do.
     """
 
-    def __init__(self, routes: Routes, handler: Handler) -> None:
-        self._routes = routes
+    def __init__(self, handler: Handler) -> None:
         self._handler = handler
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Reply to a request."""
         try:
-            reply = await self._handler(self._routes, Request(scope, receive))
+            reply = await self._handler(Request(scope, receive))
         except LiveMemoryError as error:
-            reply = _refused(problem_of(error))
+            reply = refusal(problem_of(error))
         await reply(scope, receive, send)
+
+
+def get_route(path: str, handler: Handler) -> Route:
+    """A route that reads."""
+    return Route(path, _Told(handler), methods=["GET"])
+
+
+def post_route(path: str, handler: Handler) -> Route:
+    """A route that does something."""
+    return Route(path, _Told(handler), methods=["POST"])
+
+
+def _matching(facts: Sequence[Fact], query: Mapping[str, str]) -> Sequence[Fact]:
+    """The facts that a query is about, the newest first."""
+    start, text = query.get("id", ""), query.get("text", "").casefold()
+    is_stale, is_pinned = query.get("stale") == "1", query.get("pinned") == "1"
+    return [
+        fact
+        for fact in reversed(facts)
+        if fact.id.startswith(start)
+        and (fact.is_stale or not is_stale)
+        and (fact.is_pinned or not is_pinned)
+        and (not text or text in fact.text.casefold() or _is_in_a_name(text, fact))
+    ]
+
+
+def _is_in_a_name(text: str, fact: Fact) -> bool:
+    return any(text in source.path.text.casefold() for source in fact.sources)
+
+
+def number_in(query: Mapping[str, str], name: str, *, most: int, usual: int | None = None) -> int:
+    """A whole number of a query; the most there may be, or what is usual, where it is not given.
+
+    Raises:
+        InvalidRequest: it is none, or too large.
+    """
+    text = query.get(name)
+    if text is None:
+        return most if usual is None else usual
+    if not text.isascii() or not text.isdigit() or len(text) > 9 or int(text) > most:
+        raise InvalidRequest(f"{name} must be a whole number from 0 to {most}")
+    return int(text)
+
+
+def _time_in(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidRequest("at must be the time that a question was asked at") from None
 
 
 @functools.lru_cache(maxsize=16)
 def _accepted(count: int) -> Response:
     """A reply keeps nothing of the request, so that the same one can be sent again."""
-    return _json({"accepted": count}, status=202)
+    return json_reply({"accepted": count}, status=202)
 
 
-def _refused(problem: Problem) -> Response:
+def refusal(problem: Problem) -> Response:
+    """The reply that says what is wrong."""
     return Response(
         problem.body(), problem.status, headers=problem.headers(), media_type="application/json"
     )
 
 
-def _nothing_in(fields: Mapping[str, object]) -> None:
+def nothing_in(fields: Mapping[str, object]) -> None:
     """Refuse fields that would be ignored, as an `InvalidRequest`."""
     if fields:
         raise InvalidRequest("this takes no fields: send {}")
 
 
-def _json(value: object, *, status: int = 200) -> Response:
+def json_reply(value: object, *, status: int = 200) -> Response:
+    """A reply of one JSON value."""
     # ASCII only: a name on disk may hold what UTF-8 cannot say.
     return Response(json.dumps(value, allow_nan=False), status, media_type="application/json")

@@ -25,12 +25,14 @@ __all__ = [
     "answered_form",
     "entry_form",
     "fact_form",
+    "file_event_form",
     "record_form",
     "spend_form",
     "stats_form",
     "why_form",
 ]
 
+Form = dict[str, object]
 _KINDS = {FileObserved: "file", FileChanged: "changed", FileGone: "gone", NoteWritten: "note"}
 
 
@@ -77,8 +79,13 @@ def entry_form(entry: Entry) -> dict[str, object]:
         asked = content.question
         about = {"kind": "question", "question": _form(asked.text), "at": asked.asked_at}
     else:
-        about = {"kind": _KINDS[type(content)], **record_form(content)}
+        about = file_event_form(content)
     return {"number": entry.number, **about}
+
+
+def file_event_form(content: FileObserved | FileChanged | FileGone | NoteWritten) -> Form:
+    """What was told of a file, or noted: its name and lines, never what it says."""
+    return {"kind": _KINDS[type(content)], **record_form(content)}
 
 
 def fact_form(fact: Fact) -> dict[str, object]:

@@ -12,6 +12,7 @@ from live_memory.settings import Configuration, Settings
 from live_memory.web.app import App
 from live_memory.web.guard import Drain
 from live_memory.web.identity import Identity
+from live_memory.web.page_links import PageLinks
 
 if TYPE_CHECKING:
     from live_memory.adapters.telemetry import LogStream
@@ -59,9 +60,11 @@ def build_app(
         # Found out before the port answers: whoever starts us takes that for a start that worked.
         checked(configuration.settings, os.environ)
 
-    def build(drain: Drain) -> "Application":
+    def build(drain: Drain, links: PageLinks) -> "Application":
         from live_memory.wiring import building  # noqa: PLC0415  (what takes long)
 
-        return building.build(configuration, drain, identity=identity, log=log, reread=reread)
+        return building.build(
+            configuration, drain, links, identity=identity, log=log, reread=reread
+        )
 
     return App(identity, build=build)

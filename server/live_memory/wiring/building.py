@@ -41,6 +41,7 @@ from live_memory.settings import Configuration, Settings
 from live_memory.web.application import Application
 from live_memory.web.guard import Drain
 from live_memory.web.identity import Identity
+from live_memory.web.page_links import PageLinks
 from live_memory.wiring.choose_model import choose, secrets_of
 from live_memory.wiring.descriptors import room_for_workspaces
 
@@ -148,6 +149,7 @@ class _Companions:
 def build(
     configuration: Configuration,
     drain: Drain,
+    links: PageLinks,
     *,
     identity: Identity,
     log: LogStream,
@@ -174,6 +176,7 @@ def build(
     return Application(
         hub,
         drain=drain,
+        links=links,
         identity=identity,
         clock=_SystemClock(),
         reload=reload,

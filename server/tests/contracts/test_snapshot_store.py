@@ -81,7 +81,10 @@ async def test_workspaces_are_kept_and_forgotten_apart(store: SnapshotStore) -> 
         await store.save(key, root, lambda window=window: Memory(window))  # type: ignore[misc]
         await store.append(key, root, [HostNotice(HEARD)])
     assert await store.roots() == {KEY: "/w", OTHER: "/other"}
+    assert (await store.saved()).keys() == {KEY, OTHER}
     await store.forget(KEY)
+    assert (await store.saved()).keys() == {OTHER}
+    assert await store.roots() == {OTHER: "/other"}
     assert await store.load(KEY) == Restored()
     assert (await store.load(OTHER)).memory == Memory(TWO, HEARD)
 

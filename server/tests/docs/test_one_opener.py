@@ -37,6 +37,8 @@ OWN_FILES = {
     "core/compaction/plan.py": "a prompt text, which is package data",
     "cli/config.py": "the user's config file",
     "web/identity.py": "who runs, and the token, in the data folder",
+    "cli/ui.py": "the real path of the folder that it is called in, of which it opens nothing",
+    "web/page/page_routes.py": "the page, which is package data",
     "wiring/building.py": "folders in the data folder",
 }
 

@@ -25,6 +25,7 @@ from live_memory.web.app import App
 from live_memory.web.application import Application, McpLimits
 from live_memory.web.guard import Drain
 from live_memory.web.identity import Identity
+from live_memory.web.page_links import PageLinks
 from live_memory.web.serving import Server, listen, server_for, stop
 from tests.support.doubles.in_memory_sandbox import InMemoryWorktrees
 from tests.support.doubles.in_memory_spool import InMemorySpool
@@ -123,7 +124,9 @@ class ScriptedHub(Hub):
     async def answers(self, cwd: str) -> tuple[WorkspaceIdentity, Sequence[QuestionAnswered]]:
         return WORKSPACE, [QuestionAnswered(asked, ANSWER, 0) for asked in self.asked]
 
-    async def ledger(self, cwd: str) -> tuple[WorkspaceIdentity, Ledger]:
+    async def ledger(
+        self, cwd: str, *, is_checked: bool = True
+    ) -> tuple[WorkspaceIdentity, Ledger]:
         return WORKSPACE, self.learned
 
     async def stats(self, cwd: str) -> WorkspaceStats:
@@ -164,11 +167,14 @@ class Live:
 def an_app(hub: Hub | None = None, *, port: int = 7711, limits: McpLimits | None = None) -> App:
     """The application, not served by anything."""
     identity = Identity(TOKEN, port, os.getpid())
-    return App(identity, build=lambda drain: inside(hub or ScriptedHub(), drain, identity, limits))
+    return App(
+        identity,
+        build=lambda drain, links: inside(hub or ScriptedHub(), drain, links, identity, limits),
+    )
 
 
 def inside(
-    hub: Hub, drain: Drain, identity: Identity, limits: McpLimits | None = None
+    hub: Hub, drain: Drain, links: PageLinks, identity: Identity, limits: McpLimits | None = None
 ) -> Application:
     """All that is behind the door."""
     reception = Reception(
@@ -177,6 +183,7 @@ def inside(
     return Application(
         hub,
         drain=drain,
+        links=links,
         identity=identity,
         clock=FixedClock(),
         reload=_reload,
@@ -187,7 +194,9 @@ def inside(
 
 def routes() -> Sequence[Route]:
     """Every route that there is."""
-    return inside(ScriptedHub(), Drain(), Identity(TOKEN, 7711, os.getpid())).routes
+    return inside(
+        ScriptedHub(), Drain(), PageLinks(lambda: 0.0), Identity(TOKEN, 7711, os.getpid())
+    ).routes
 
 
 async def _reload() -> str | None:

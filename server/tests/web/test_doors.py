@@ -5,6 +5,7 @@ import socket
 import pytest
 
 from live_memory.web.identity import prove
+from live_memory.web.page_links import PAGE_FILES
 from tests.support.server import RunningServer
 from tests.web.hubs import routes
 
@@ -16,7 +17,11 @@ ROUTES = [
 POSTS = [path for method, path in ROUTES if method == "POST"]
 every_route = pytest.mark.parametrize(("method", "path"), ROUTES)
 every_closed_route = pytest.mark.parametrize(
-    ("method", "path"), [route for route in ROUTES if route != ("GET", "/health")]
+    ("method", "path"), [r for r in ROUTES if r != ("GET", "/health") and r not in PAGE_FILES]
+)
+# A stream of news goes on until the client leaves.
+every_route_that_ends = pytest.mark.parametrize(
+    ("method", "path"), [route for route in ROUTES if route[1] != "/v1/events"]
 )
 every_post = pytest.mark.parametrize("path", POSTS)
 # Whatever else a body would do, this one would change something.
@@ -91,7 +96,7 @@ def test_a_request_without_host_in_the_oldest_protocol_is_refused(
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]"])
-@every_route
+@every_route_that_ends
 def test_our_own_names_pass(server: RunningServer, method: str, path: str, host: str) -> None:
     """S01."""
     headers = (f"Host: {host}:{server.port}", bearer(server), JSON)
@@ -106,11 +111,12 @@ def test_our_own_names_pass(server: RunningServer, method: str, path: str, host:
         "Origin: http://evil.example",
         "Origin: null",
         "Origin: http://localhost:3000",
-        "Origin: http://127.0.0.1:PORT",
+        "Origin: http://localhost:PORT",
+        "Origin: https://127.0.0.1:PORT",
+        "Origin: http://127.0.0.1:PORT/",
         "Origin: ",
         "Sec-Fetch-Site: cross-site",
         "Sec-Fetch-Site: same-site",
-        "Sec-Fetch-Site: same-origin",
     ],
 )
 def test_a_web_page_is_refused_even_with_the_token(
@@ -121,6 +127,26 @@ def test_a_web_page_is_refused_even_with_the_token(
     reply = knock(server, method, path, ours(server), bearer(server), JSON, header)
     assert status_of(reply) == 403
     assert b"access-control" not in reply.lower()
+
+
+OWN_ORIGIN = pytest.mark.parametrize(
+    "header", ["Origin: http://127.0.0.1:PORT", "Sec-Fetch-Site: same-origin"]
+)
+
+
+@OWN_ORIGIN
+@every_route_that_ends
+def test_our_own_page_may_use_its_files_and_what_is_made_for_it_and_nothing_else(
+    server: RunningServer, method: str, path: str, header: str
+) -> None:
+    """Also with the token of this installation, which no page ever has."""
+    header = header.replace("PORT", str(server.port))
+    status = status_of(
+        knock(server, method, path, ours(server), bearer(server), JSON, header, body=b"{}")
+    )
+    assert (status == 403) == ((method, path) not in PAGE_FILES and not path.startswith("/v1/"))
+    without = status_of(knock(server, method, path, ours(server), JSON, header, body=b"{}"))
+    assert without in ((200, 307) if (method, path) in PAGE_FILES else (401, 403))
 
 
 @every_post
@@ -206,7 +232,8 @@ def test_two_tokens_are_none(server: RunningServer, method: str, path: str) -> N
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/health/", "//health", "/HEALTH", "/v1", "/nothing", "/mcp//", "/.well-known/x"]
+    "path",
+    ["/ui/", "/health/", "//health", "/HEALTH", "/v1", "/nothing", "/mcp//", "/.well-known/x"],
 )
 def test_a_path_that_is_no_route_is_behind_the_door_too(server: RunningServer, path: str) -> None:
     assert status_of(knock(server, "GET", path, ours(server))) == 401

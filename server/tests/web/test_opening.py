@@ -17,6 +17,7 @@ from live_memory.web.app import App
 from live_memory.web.application import Application
 from live_memory.web.guard import Drain
 from live_memory.web.identity import Identity, is_proof, new_nonce
+from live_memory.web.page_links import PageLinks
 from live_memory.web.serving import host_app, listen
 from tests.support.server import a_free_port
 from tests.web.hubs import TOKEN, ScriptedHub, inside
@@ -32,12 +33,12 @@ class Start:
     may_build: threading.Event = field(default_factory=threading.Event)
     problem: InvalidRequest | None = None
 
-    def build(self, drain: Drain) -> Application:
+    def build(self, drain: Drain, links: PageLinks) -> Application:
         assert self.may_build.wait(5)
         if self.problem is not None:
             raise self.problem
         identity = Identity(TOKEN, self.port, os.getpid())
-        return inside(ScriptedHub(), drain, identity)
+        return inside(ScriptedHub(), drain, links, identity)
 
     @property
     def app(self) -> App:

@@ -10,8 +10,9 @@ import errno
 import itertools
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Self
+from typing import BinaryIO, Self
 
 from live_memory.core.errors import SnapshotUnreadable
 
@@ -22,6 +23,7 @@ __all__ = [
     "keep_beside",
     "make_folder",
     "read_file",
+    "read_head",
     "set_aside",
     "sync_folder",
     "write_new",
@@ -45,6 +47,20 @@ def read_file(path: Path, *, most: int) -> bytes:
         SnapshotUnreadable: it is a link, a folder or a pipe, or larger than anything of ours.
         OSError: the system gives no bytes.
     """
+    with _regular(path) as file:
+        if os.fstat(file.fileno()).st_size > most:
+            raise SnapshotUnreadable(f"it has more than {most} bytes")
+        return file.read(most)
+
+
+def read_head(path: Path, *, most: int) -> bytes:
+    """The first bytes of a regular file; it fails as `read_file` does, but for no size."""
+    with _regular(path) as file:
+        return file.read(most)
+
+
+@contextlib.contextmanager
+def _regular(path: Path) -> Iterator[BinaryIO]:
     try:
         descriptor = os.open(path, _READ)
     except OSError as problem:
@@ -52,13 +68,10 @@ def read_file(path: Path, *, most: int) -> bytes:
             raise SnapshotUnreadable("it is no regular file") from problem
         raise
     try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise SnapshotUnreadable("it is no regular file")
-        if status.st_size > most:
-            raise SnapshotUnreadable(f"it has more than {most} bytes")
         with os.fdopen(descriptor, "rb", closefd=False) as file:
-            return file.read(most)
+            yield file
     finally:
         os.close(descriptor)
 

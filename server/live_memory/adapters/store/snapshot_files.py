@@ -20,8 +20,8 @@ from anyio import to_thread
 
 from live_memory.adapters.store.journal_file import (
     JOURNAL,
-    LARGEST_JOURNAL,
     read_file,
+    read_head,
     set_aside,
     sync_folder,
     write_new,
@@ -79,6 +79,8 @@ class JsonFiles:
         self._open: dict[WorkspaceKey, MemoryFolder] = {}
         # Memories of which the system gave no bytes: what is there must not be written over.
         self._unread: dict[WorkspaceKey, str] = {}
+        # The root follows from a folder's name, so that the folder is opened once to learn it.
+        self._named: dict[str, str] = {}
         # Each is there as long as somebody has it or waits for it.
         self._turns: WeakValueDictionary[WorkspaceKey, anyio.Lock] = WeakValueDictionary()
         self._writer = WritingThread()
@@ -156,6 +158,10 @@ class JsonFiles:
         """Read every root; unreadable ones are left out."""
         return await to_thread.run_sync(self._roots)
 
+    async def saved(self) -> Mapping[WorkspaceKey, Instant]:
+        """Look at the time of each journal, else of the snapshot."""
+        return await to_thread.run_sync(self._saved)
+
     def _turn(self, key: WorkspaceKey) -> anyio.Lock:
         return self._turns.setdefault(key, anyio.Lock(fast_acquire=True))
 
@@ -195,15 +201,35 @@ class JsonFiles:
 
     def _roots(self) -> dict[WorkspaceKey, str]:
         found: dict[WorkspaceKey, str] = {}
-        for folder in sorted(self._folder.glob("*")):
-            if folder.suffix == _FORGOTTEN:
+        for name in self._names():
+            if name.endswith(_FORGOTTEN):
                 continue
-            root = _root(folder) or _root(folder / APART)
+            folder = self._folder / name
+            root = self._named.get(name) or _root(folder) or _root(folder / APART)
             with contextlib.suppress(LiveMemoryError):
                 if root is not None:
                     # What was set aside is to be forgotten with the rest.
-                    found[WorkspaceKey(folder.name.partition(".")[0])] = root
+                    found[WorkspaceKey(name.partition(".")[0])] = root
+                    self._named[name] = root
         return found
+
+    def _saved(self) -> dict[WorkspaceKey, Instant]:
+        found: dict[WorkspaceKey, Instant] = {}
+        for name, kept in itertools.product(self._names(), (SNAPSHOT, JOURNAL)):
+            with contextlib.suppress(LiveMemoryError, OSError):
+                key = WorkspaceKey(name)
+                # Of thousands; a `Path` takes twice as long.
+                status = os.stat(f"{self._folder}/{name}/{kept}")  # noqa: PTH116
+                at = Instant(status.st_mtime)
+                found[key] = max(at, found.get(key, at))
+        return found
+
+    def _names(self) -> list[str]:
+        try:
+            return sorted(folder.name for folder in self._folder.iterdir())
+        except OSError as problem:
+            refuse_exhausted(problem)
+            return []
 
 
 @contextmanager
@@ -215,13 +241,17 @@ def _failures_told(what: str) -> Iterator[None]:
 
 
 def _root(folder: Path) -> str | None:
-    """The root that a folder's files name."""
+    """The root that a folder's files name; the journal says it first, in its first line."""
+    with contextlib.suppress(Corrupt, OSError):
+        return begun_in(read_head(folder / JOURNAL, most=_LONGEST_HEADER)).root
     for name in (SNAPSHOT, PREVIOUS):
         with contextlib.suppress(Corrupt, OSError):
             return root_of(unsealed(read_file(folder / name, most=LARGEST_SNAPSHOT)))
-    with contextlib.suppress(Corrupt, OSError):
-        return begun_in(read_file(folder / JOURNAL, most=LARGEST_JOURNAL)).root
     return None
+
+
+# A path has 4,096 bytes at most, and each may be written in six characters.
+_LONGEST_HEADER = 32 * 1024
 
 
 _NAME = "spend.jsonl"

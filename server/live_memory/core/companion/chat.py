@@ -268,6 +268,17 @@ class Spend:
         """Add what was paid before the start: it counts for the caps, and for nothing else."""
         return replace(self, recent=(*payments, *self.recent))
 
+    def of_day(self, now: Instant) -> tuple[Payment, ...]:
+        """What was paid in each of the last 24 hours, the oldest first; `at` is where it begins."""
+        hours = [Payment(Instant(now - n * _HOUR_S), 0, 0.0) for n in range(24, 0, -1)]
+        for paid in self.recent:
+            back = int((now - paid.at) // _HOUR_S)
+            if 0 <= back < len(hours):
+                hour = hours[-1 - back]
+                tokens, cost_usd = hour.tokens + paid.tokens, hour.cost_usd + paid.cost_usd
+                hours[-1 - back] = Payment(hour.at, tokens, cost_usd)
+        return tuple(hours)
+
     def refusal(self, caps: Caps, *, now: Instant) -> str | None:
         """Why nothing may be spent now, if so."""
         tokens = sum(p.tokens for p in self.recent if 0 <= now - p.at < _HOUR_S)

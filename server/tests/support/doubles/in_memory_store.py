@@ -20,7 +20,7 @@ from live_memory.core.saving.snapshot import (
     to_form,
     unsealed,
 )
-from live_memory.core.values import WorkspaceKey
+from live_memory.core.values import Instant, WorkspaceKey
 
 __all__ = ["InMemory"]
 
@@ -85,6 +85,10 @@ class InMemory:
         begun = {key: begun_in(journal).root for key, journal in self._journals.items()}
         saved = {key: from_form(unsealed(data)).root for key, data in self._snapshots.items()}
         return begun | saved
+
+    async def saved(self) -> Mapping[WorkspaceKey, Instant]:
+        """All at once, long ago."""
+        return dict.fromkeys((*self._journals, *self._snapshots), Instant(0.0))
 
     def _check(self, key: WorkspaceKey) -> None:
         if key not in self._loaded:
