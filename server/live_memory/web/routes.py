@@ -473,7 +473,7 @@ class Routes:
         if fields.get("wait") is not True or project is None:
             return _accepted(len(events))
         waiting = await self._reception.unlearned(project)
-        return _json({"accepted": len(events), "waiting": waiting}, status=202)
+        return json_reply({"accepted": len(events), "waiting": waiting}, status=202)
 
     async def reload(self, request: Request) -> ASGIApp:
         """Read the configuration again and use its model from now on."""
