@@ -157,7 +157,9 @@ def _command(plugin: Path) -> tuple[str, ...] | None:
     for group in json.loads(file.read_text(encoding="utf-8"))["hooks"].get(_EVENT, ()):
         if _TOOL in str(group.get("matcher", _TOOL)).split("|"):
             hook = group["hooks"][0]
-            words = (hook["command"], *hook.get("args", ()))
+            args = hook.get("args")
+            # Without arguments it is a line for a shell.
+            words = ("sh", "-c", hook["command"]) if args is None else (hook["command"], *args)
             return tuple(word.replace("${CLAUDE_PLUGIN_ROOT}", str(plugin)) for word in words)
     return None
 

@@ -257,7 +257,7 @@ _data_dir_option = data_dir_option("The data folder.")
 
 
 @click.command()
-@click.argument("host", type=click.Choice(tuple(HOSTS)), required=False)
+@click.argument("host", type=click.Choice(tuple(HOSTS)), required=False, metavar="[HOST]")
 @click.option("--print", "only_print", is_flag=True, help="Show what any other client needs.")
 @click.option(
     "--instructions", "with_instructions", is_flag=True, help="Tell the agent when to ask, too."
@@ -280,7 +280,7 @@ def connect(
     as_json: bool,
     data_dir: str | None,
 ) -> int:
-    """Let a host ask, and tell what it read and changed."""
+    """Let HOST ask, and be learned from: claude, codex, gemini, opencode, vscode, cursor, cline."""
     program, warning = _program(os.environ)
     if only_print:
         shown = snippets(program)
@@ -330,7 +330,7 @@ def _adding(host: str, scope: Scope, program: str) -> Sequence[Words] | None:
 
 
 @click.command()
-@click.argument("host", type=click.Choice(tuple(HOSTS)))
+@click.argument("host", type=click.Choice(tuple(HOSTS)), metavar="HOST")
 @_project_option
 @cwd_option
 @_dry_run_option
@@ -347,7 +347,7 @@ def disconnect(
     as_json: bool,
     data_dir: str | None,
 ) -> int:
-    """Take out what connect wrote, and nothing else."""
+    """Take out of HOST what connect wrote, and nothing else."""
     scope = _scope(cwd, is_project=is_project)
     files = _Files(host, scope, _record(data_dir))
     lines = removing(host, home=scope.home) if not is_project and has_commands(host) else ()
@@ -356,7 +356,9 @@ def disconnect(
         ours = [*entries(host, scope, program=NAME), *ours]
     files.change(ours[::-1], _Editing.take)
     outcome = _Outcome(host, "not connected", files, lines, as_json=as_json)
-    if outcome.is_agreed(dry_run=dry_run, yes=yes):
+    if not outcome.changes and not dry_run:
+        files.forget()  # somebody may have taken it out by hand
+    elif outcome.is_agreed(dry_run=dry_run, yes=yes):
         run_all(lines, home=scope.home)
         files.write()
         files.forget()

@@ -2,7 +2,7 @@
 
 import datetime
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
@@ -153,7 +153,8 @@ def _forms(reply: Form, name: str) -> Sequence[Form]:
 def stats(configuration: Configuration, *, cwd: str, as_json: bool) -> None:
     """Show what is remembered about a workspace."""
     figures = get(find(configuration.settings), "/stats", cwd=absolute(cwd))
-    click.echo(json.dumps(figures) if as_json else _table(figures))
+    now = datetime.datetime.now(datetime.UTC).timestamp()  # noqa: TID251  (no port here)
+    click.echo(json.dumps(figures) if as_json else told(figures, now=now))
 
 
 @click.command()
@@ -174,17 +175,65 @@ def empty(
         click.echo("forgot every workspace" if "all" in body else visible(f"forgot {body['cwd']}"))
 
 
-def _table(figures: dict[str, object], *, prefix: str = "") -> str:
-    """One line a figure, aligned; nested objects and lists are spelt out."""
-    rows: list[tuple[str, str]] = []
-    for name, value in figures.items():
-        match value:
-            case dict():
-                rows += [(f"{name} {inner}", str(v)) for inner, v in value.items()]
-            case list():
-                rows += [(name, str(item)) for item in value] or [(name, "none")]
-            case _:
-                rows.append((name, f"{value:,}" if type(value) is int else str(value)))
-    width = max((len(name) for name, _ in rows), default=0)
-    rows = [(visible(name), visible(value)) for name, value in rows]
-    return "\n".join(f"{name.replace('_', ' '):<{width}}  {value}" for name, value in rows)
+def told(figures: Form, *, now: float) -> str:
+    """What a person asks of a memory: what it knows, what it did, what that cost, what is amiss."""
+    files = f"{_many(figures, 'indexed_files')} indexed, {_many(figures, 'known_files')} seen"
+    facts = f"{_many(figures, 'facts')}, {_many(figures, 'stale_facts')} of them stale"
+    calls = f"{_many(figures, 'model_calls')} calls, ${_number(figures, 'cost_usd'):.2f}"
+    events = f"{_many(figures, 'hook_events')} events of its work, the last {_last(figures, now)}"
+    rows = [
+        ("codebase", str(_inner(figures, "workspace").get("root", ""))),
+        ("files", files),
+        ("facts", facts),
+        ("concluded", f"{_many(figures, 'findings')} of the facts, by agents"),
+        ("questions", _many(figures, "questions")),
+        ("model", calls),
+        ("agent", events),
+        *(("problem", problem) for problem in _problems(figures)),
+    ]
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name:<{width}}  {visible(value)}" for name, value in rows)
+
+
+def _problems(figures: Form) -> Iterator[str]:
+    for name, says in (
+        ("files_waiting", "files are not indexed yet"),
+        ("dropped_events", "events were dropped"),
+        ("hook_events_not_understood", "events were not understood"),
+    ):
+        if figures.get(name):
+            yield f"{_many(figures, name)} {says}"
+    listing, watch = _inner(figures, "listing"), _inner(figures, "watch")
+    if listing.get("problem"):
+        yield f"files are listed by {listing.get('way')}: {listing['problem']}"
+    if watch.get("problem"):
+        yield f"watching is {watch.get('state')}: {watch['problem']}"
+    found = figures.get("problems")
+    yield from map(str, found if isinstance(found, list) else ())
+
+
+def _inner(figures: Form, name: str) -> Form:
+    found = figures.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _number(figures: Form, name: str) -> float:
+    found = figures.get(name)
+    return found if isinstance(found, int | float) else 0
+
+
+def _many(figures: Form, name: str) -> str:
+    return f"{int(_number(figures, name)):,}"
+
+
+def _last(figures: Form, now: float) -> str:
+    """When a hook was heard last, as people say it."""
+    at = figures.get("last_hook_at")
+    if not isinstance(at, int | float):
+        return "not since the server started"
+    passed_s = int(now - at)
+    for unit, seconds in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        many = passed_s // seconds
+        if many > 0:
+            return f"{many} {unit}{'' if many == 1 else 's'} ago"
+    return "just now"

@@ -12,7 +12,6 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
@@ -63,6 +62,7 @@ _DAY_S, _START_S = 86_400.0, 30.0
     help="Only sessions of this tool; may be given more than once.",
 )
 @click.option("--cwd", help="Only sessions of the codebase that this folder belongs to.")
+@click.option("--again", is_flag=True, help="What was imported before, too, as after `empty`.")
 @click.option("--dry-run", is_flag=True, help="Count what is there; send and write nothing.")
 @data_dir_option("The server's data folder.")
 @json_option
@@ -72,6 +72,7 @@ def command(
     everything: bool,
     hosts: Sequence[str],
     cwd: str | None,
+    again: bool,
     dry_run: bool,
     data_dir: str | None,
     as_json: bool,
@@ -84,7 +85,7 @@ def command(
         raise Failure(why, code=ExitCode.REFUSED, kind="invalid")
     root_of = root_finder(settings)
     only = None if cwd is None else root_of(absolute(cwd))
-    cursor = _Cursor(settings.data_dir / "imported.json")
+    cursor = _Cursor(settings.data_dir / "imported.json", is_used=not again)
     server = None if dry_run else ensure_running(configuration, within_s=_START_S)
     run = _Run(server, cursor, root_of, only=only, keeps=settings.remember_conclusions)
     since = 0.0 if everything else time.time() - days * _DAY_S  # noqa: TID251  (the age of files)
@@ -267,7 +268,7 @@ class _Run:
             "dry_run": self._server is None,
             "workspaces": workspaces,
             "folders_gone": len(self._gone),
-            "sessions_gone": self._gone.total(),
+            "logs_gone": self._gone.total(),
             "lines_skipped": self._lines,
             "left_out": dict(self.left_out),
         }
@@ -313,21 +314,25 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 class _Cursor:
     """How far each log was taken, in a file of the data folder."""
 
-    def __init__(self, file: Path) -> None:
-        """Read the file, if there is one.
+    def __init__(self, file: Path, *, is_used: bool) -> None:
+        """Read the file, if there is one and it `is_used`.
 
         Raises:
             Failure: it is not what was written there.
         """
         self._file = file
         self._known: dict[str, tuple[int, int]] = {}
-        with suppress(FileNotFoundError), os.fdopen(os.open(file, _READ), "rb") as text:
-            try:
+        if not is_used:
+            return
+        try:
+            with os.fdopen(os.open(file, _READ), "rb") as text:
                 form = json.loads(text.read(_LARGEST_CURSOR))
-                self._known = {str(k): (int(size), int(end)) for k, (size, end) in form.items()}
-            except (ValueError, TypeError, AttributeError, RecursionError) as problem:
-                why = f"'{file}' is not what `import` wrote: move it away to import all again"
-                raise Failure(why, code=ExitCode.REFUSED, kind="invalid") from problem
+            self._known = {str(k): (int(size), int(end)) for k, (size, end) in form.items()}
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError, TypeError, AttributeError, RecursionError) as problem:
+            why = f"'{file}' is not what `import` wrote: import all with --again"
+            raise Failure(why, code=ExitCode.REFUSED, kind="invalid") from problem
 
     def after(self, log: SessionLog) -> int | None:
         """Where in a log what is new begins; nothing where nothing is."""
@@ -337,7 +342,11 @@ class _Cursor:
         return end if log.size > size else 0
 
     def note(self, read: Sequence[tuple[SessionLog, int]]) -> None:
-        """These logs were taken so far; on disk, in one step."""
+        """These logs were taken so far; on disk, in one step.
+
+        Raises:
+            Failure: the disk does not take it.
+        """
         if not read:
             return
         for log, end in read:
@@ -345,12 +354,17 @@ class _Cursor:
             self._known[log.identity] = (log.size, end)
         while len(self._known) > _MOST_LOGS:
             del self._known[next(iter(self._known))]
-        descriptor, new = tempfile.mkstemp(dir=self._file.parent, prefix=f".{self._file.name}.")
-        with os.fdopen(descriptor, "w", encoding="ascii") as out:
-            json.dump(self._known, out)
-            out.flush()
-            os.fsync(out.fileno())
-        Path(new).replace(self._file)
+        folder, start = self._file.parent, f".{self._file.name}."
+        try:
+            descriptor, new = tempfile.mkstemp(dir=folder, prefix=start)
+            with os.fdopen(descriptor, "w", encoding="ascii") as out:
+                json.dump(self._known, out)
+                out.flush()
+                os.fsync(out.fileno())
+            Path(new).replace(self._file)
+        except OSError as problem:
+            why = f"'{self._file}' cannot be written ({problem.strerror}): what was sent is learned"
+            raise Failure(why, code=ExitCode.FAILED, kind="system") from problem
 
 
 _COLUMNS = {
@@ -378,13 +392,13 @@ def _page(outcome: Form) -> str:
         figures = " ".join(f"{row.get(name, 0):>{_width(name)},}" for name in names)
         lines.append(f"{figures}  {visible(row['root'])}")
     if not rows:
-        lines = ["nothing new: there is no session, or `imported.json` says that it was imported"]
+        lines = ["nothing new: there is no session, or all was imported (--again takes it again)"]
     elif outcome["dry_run"]:
         lines.append("nothing was sent: without --dry-run it is")
-    if outcome["sessions_gone"]:
+    if outcome["logs_gone"]:
         lines.append(
-            f"left out: {outcome['sessions_gone']} sessions of {outcome['folders_gone']} folders "
-            "that are gone or are no project"
+            f"left out: {outcome['logs_gone']} logs of {outcome['folders_gone']} folders that are "
+            "gone or are no project"
         )
     left_out = outcome["left_out"]
     assert isinstance(left_out, dict)

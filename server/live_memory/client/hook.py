@@ -51,6 +51,8 @@ STARTING_S, LOOK_EVERY_S = 4.0, 0.1
 # Bytes of a conclusion, characters of a task.
 LONGEST_TEXT, LONGEST_TASK = 16_000, 300
 HELPER_TOOLS = ("Agent", "Task", "invoke_agent")
+# Tools that no other host has under these names, but Cursor.
+CLAUDES = ("Read", "Write", "Edit", "MultiEdit", "NotebookEdit", *HELPER_TOOLS[:2])
 # Events that tell what an agent was asked and what it said at the end, and where they have it.
 ASKED = {
     **dict.fromkeys(("UserPromptSubmit", "BeforeAgent", "beforeSubmitPrompt"), "prompt"),
@@ -174,14 +176,18 @@ def deliver(folder: str, project: str, event: Fields, *, until: float) -> int:
 
 def host_of(payload: Fields) -> str:
     """Which host sends this: others run Claude Code's hooks as well."""
-    if any(name in payload for name in ("conversation_id", "cursor_version", "workspace_roots")):
+    tool = str(payload.get("tool_name", ""))
+    if "cursor_version" in payload or "workspace_roots" in payload:
         return "cursor"
+    if tool in CLAUDES:  # whatever fields a newer one may have
+        return "claude_code"
     if "turn_id" in payload or "/rollout-" in str(payload.get("transcript_path")):
         return "codex"
     if name_of(payload) in ("BeforeAgent", "AfterAgent", "AfterTool"):
         return "gemini"
     # Gemini's events of a session are Claude Code's.
-    return "vscode" if "hookEventName" in payload or "timestamp" in payload else "claude_code"
+    is_vscodes = "timestamp" in payload and not tool[:1].isupper()
+    return "vscode" if is_vscodes or "hookEventName" in payload else "claude_code"
 
 
 def name_of(payload: Fields) -> str:
@@ -192,7 +198,7 @@ def name_of(payload: Fields) -> str:
 
 def event_of(payload: Fields, host: str = "claude_code") -> Fields | None:
     """What of a payload is sent, if anything."""
-    if host != "claude_code":
+    if host != "claude_code" or "patch" in str(payload.get("tool_name")).lower():
         from live_memory.client.one_form import in_one_form
 
         payload = in_one_form(payload, host, until=UNTIL)
@@ -226,11 +232,14 @@ def is_told_by_its_own(host: str, project: str) -> bool:
     """
     if host != "cursor":
         return False
+    from live_memory.client.one_form import text_of
+
     for folder in (os.path.expanduser("~"), project):
         try:
-            with open(os.path.join(folder, ".cursor/hooks.json"), "rb") as file:
-                if b"hook cursor" in file.read(LARGEST_PAYLOAD):
-                    return True
+            if "hook cursor" in text_of(
+                os.path.realpath(os.path.join(folder, ".cursor/hooks.json"))
+            ):
+                return True
         except (OSError, ValueError):
             pass
     return False

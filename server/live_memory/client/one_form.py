@@ -14,11 +14,10 @@ import time
 from itertools import islice
 from typing import Any
 
-__all__ = ["in_one_form"]
+__all__ = ["in_one_form", "text_of"]
 
 Fields = dict[str, Any]
 
-PATCHING = ("apply_patch", "patch")
 # Of one patch; more is a rewrite of the project, and is found when it is asked for.
 MOST_FILES, MOST_HUNKS = 64, 32
 LARGEST_PATCH, LARGEST_FILE = 512 * 1024, 1024 * 1024
@@ -40,7 +39,7 @@ def in_one_form(payload: Fields, host: str, *, until: float) -> Fields:
     """The payload with what is told elsewhere at Claude Code's places; `until` is monotonic."""
     given, made = _fields(payload, "tool_input"), _fields(payload, "tool_response")
     given, made = {**given}, {**made}
-    if payload.get("tool_name") in PATCHING:
+    if "patch" in str(payload.get("tool_name")).lower():
         # It is file text, whatever the host calls it.
         texts = [given.pop(name, None) for name in ("command", "input", "patchText", "patch")]
         text = next((one for one in texts if isinstance(one, str)), None)
@@ -93,7 +92,7 @@ def patched(text: str, folder: str, until: float) -> list[Fields]:
 def places_of(hunks: list[str], path: str, until: float) -> list[Fields]:
     """Where the new lines of hunks stand in the file as it is now; hunks have no numbers."""
     try:
-        text = "\n" + _regular(path)
+        text = "\n" + text_of(path)
     except (OSError, ValueError):
         return []
     found, start = [], 0
@@ -115,8 +114,8 @@ def ranges_of(diff: str) -> list[Fields]:
     return [{"newStart": int(hunk[1]), "newLines": int(hunk[2] or 1)} for hunk in hunks]
 
 
-def _regular(path: str) -> str:
-    """A file's text, with plain line ends; of a pipe, a device or a large file an `OSError`."""
+def text_of(path: str) -> str:
+    """A file's text, with plain line ends; of a link, a pipe or a large file an `OSError`."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     descriptor = os.open(path, flags)
     try:

@@ -45,14 +45,11 @@ SHAPES = re.compile(
 def write_down(folder: str, project: str, event: dict[str, Any], *, until: float) -> None:
     """Keep an event for later in a bounded file of ours, without anything that may be a secret."""
     tool = event.get("tool_input", {})
-    # What a person or an agent asked for may hold anything.
-    if event.pop("prompt", None) and "last_assistant_message" not in event:
-        return
-    tool.pop("prompt", None)
-    if "last_assistant_message" in event:
-        event["last_assistant_message"] = _harmless(event["last_assistant_message"])
-    for part in event.get("tool_response", {}).get("content", []):
-        part["text"] = _harmless(part["text"])
+    said = [(event, "prompt"), (event, "last_assistant_message"), (tool, "prompt")]
+    said += [(part, "text") for part in event.get("tool_response", {}).get("content", [])]
+    for part, name in said:
+        if name in part:
+            part[name] = _harmless(part[name])
     holders = [event, tool, *tool.get("files", []), *tool.get("replacements", [])]
     for holder in holders:
         if "command" in holder and not _only_shows(str(holder["command"])):

@@ -586,7 +586,15 @@ def test_cursor_tells_calls_without_their_results(home: Path, project: Path) -> 
 def test_a_workspace_of_cursor_that_could_be_two_folders_is_none(home: Path, project: Path) -> None:
     project.with_name("work-shop").mkdir()
     lay_made_up_records(home, project)
-    assert past("cursor", home) == []
+    with pytest.raises(OSError, match="no one folder is there"):
+        past("cursor", home)
+
+
+def test_a_chat_of_gemini_whose_project_is_not_told_is_left_out(home: Path) -> None:
+    write_lines(home / GEMINI / "chats/session-1.jsonl", [_gemini("m1", "user", "why?")])
+    (home / ".gemini/projects.json").write_text('{"projects": []}')
+    with pytest.raises(OSError, match="is not told"):
+        past("gemini", home)
 
 
 # Whatever the host.

@@ -58,7 +58,7 @@ def test_the_commands_put_real_figures_and_settings_before_the_model(stage: Stag
     )
 
     *_, stats, config, empty, stats_after = outcome.said()
-    assert re.search(r"^indexed files +2$", stats, re.MULTILINE)
+    assert re.search(r"^files +2 indexed, ", stats, re.MULTILINE)
     assert re.search(r"^questions +1$", stats, re.MULTILINE)
     assert re.search(rf"^data_dir +{stage.data_dir}  \(default\)$", config, re.MULTILINE)
     assert f"forgot {stage.project}" in empty

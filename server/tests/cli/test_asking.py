@@ -1,10 +1,10 @@
 """`ask`, `stats` and `empty` against a real server."""
 
-import re
 from pathlib import Path
 
 import pytest
 
+from live_memory.cli.facts import told
 from tests.cli.shell import Shell
 
 _QUESTION = "What does retry_delay compute?"
@@ -123,11 +123,37 @@ def test_everything_can_be_emptied_at_once(running: Shell, project: Path, everyt
     assert running.run("stats", "--cwd", str(project), "--json").json["questions"] == 0
 
 
-def test_figures_are_a_table_that_people_can_read(running: Shell, project: Path) -> None:
+def test_figures_are_told_in_words(running: Shell, project: Path) -> None:
+    running.run("ask", _QUESTION, "--cwd", str(project))
     done = running.run("stats", "--cwd", str(project))
 
-    assert re.search(rf"^workspace root +{re.escape(str(project))}$", done.out, re.MULTILINE)
-    assert re.search(r"^window limit +[0-9]+,000$", done.out, re.MULTILINE)
+    assert done.out.splitlines()[:7] == [
+        f"codebase   {project}",
+        "files      1 indexed, 0 seen",
+        "facts      0, 0 of them stale",
+        "concluded  0 of the facts, by agents",
+        "questions  1",
+        "model      0 calls, $0.00",
+        "agent      0 events of its work, the last not since the server started",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("passed_s", "said"),
+    [
+        (0, "just now"),
+        (59, "just now"),
+        (60, "1 minute ago"),
+        (7_199, "1 hour ago"),
+        (3 * 86_400, "3 days ago"),
+        (-5, "just now"),
+    ],
+)
+def test_a_moment_is_told_as_people_say_it(passed_s: int, said: str) -> None:
+    figures = {"last_hook_at": 1e9 - passed_s, "hook_events": 2, "problems": ["it is so"]}
+    text = told(figures, now=1e9)
+    assert f"agent      2 events of its work, the last {said}\n" in text
+    assert text.endswith("problem    it is so")
 
 
 def test_a_terminal_that_knows_few_characters_still_gets_the_answer(

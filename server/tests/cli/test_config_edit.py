@@ -171,6 +171,13 @@ def test_a_container_that_somebody_filled_stays_and_one_that_was_there_empty_doe
     assert "// mine" in _member().take(with_comment, made)
 
 
+def test_of_two_members_with_one_name_that_which_a_parser_takes_is_meant() -> None:
+    text = '{"servers": {"a": 1}, "servers": {"b": 2}}'
+    after, made = _member().put(text)
+    assert json.loads(after) == {"servers": {"b": 2, "live-memory": _SERVER}}
+    assert _member().take(after, made) == text
+
+
 def test_only_groups_that_are_ours_leave_a_list() -> None:
     """A group in which somebody put a hook of his own is his."""
     mixed = json.loads(json.dumps(_HOOK))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from live_memory.cli.host_commands import adding, listed
 from live_memory.cli.host_files import Scope, read_config, write_config
 from live_memory.core.errors import InvalidRequest
 from live_memory.core.hosts.registrations import REGISTERED, hook_entries
@@ -148,12 +149,11 @@ def test_hooks_stand_after_those_of_others_once(shell: Shell, host: str, file: s
 
 
 @pytest.mark.parametrize("host", _HOSTS)
-@pytest.mark.parametrize("text", ["", "{", "\xff\xfe{}"])
+@pytest.mark.parametrize("text", ["{", "\xff\xfe{}"])
 def test_a_file_that_cannot_be_read_stays_as_it_is(shell: Shell, host: str, text: str) -> None:
     file = shell.folder / _SERVERS[host]
     file.parent.mkdir(parents=True)
-    content = (text or "\0").encode("latin-1") if host == "codex" else text.encode("latin-1")
-    file.write_bytes(content)
+    file.write_bytes(text.encode("latin-1"))
     before = _tree(shell)
     done = _run(shell, "connect", host, "--yes")
     assert (done.code, done.out) == (2, "")
@@ -183,6 +183,9 @@ def test_a_link_stays_a_link_and_a_mode_stays_a_mode(shell: Shell) -> None:
     kept = shell.folder / "dotfiles.json"
     kept.write_text("{}")
     kept.chmod(0o640)
+    if os.geteuid() == 0:
+        os.chown(kept, 1234, 1234)
+    owner = kept.stat().st_uid, kept.stat().st_gid
     link = shell.folder / "home/.cursor/mcp.json"
     link.parent.mkdir()
     link.symlink_to("../../dotfiles.json")
@@ -190,6 +193,7 @@ def test_a_link_stays_a_link_and_a_mode_stays_a_mode(shell: Shell) -> None:
     assert link.readlink() == Path("../../dotfiles.json")
     assert "live-memory" in kept.read_text()
     assert stat.S_IMODE(kept.stat().st_mode) == 0o640
+    assert (kept.stat().st_uid, kept.stat().st_gid) == owner
     assert _run(shell, "disconnect", "cursor", "--yes").code == 0
     assert kept.read_text() == "{}"
 
@@ -259,6 +263,34 @@ def test_a_lost_record_costs_only_what_was_made_to_hold_our_entries(shell: Shell
     record.unlink()
     assert _run(shell, "disconnect", "cursor", "--yes").code == 0
     assert json.loads((shell.folder / _SERVERS["cursor"]).read_text()) == {"mcpServers": {}}
+
+
+def test_without_the_record_a_file_of_our_own_goes_all_the_same(shell: Shell) -> None:
+    assert _run(shell, "connect", "opencode", "--yes").code == 0
+    plugin = shell.folder / "config/opencode/plugins/live-memory.js"
+    assert f'const PROGRAM = ["{_PROGRAM}"]' in plugin.read_text()
+    (shell.data_dir / "connections.json").unlink()
+    assert _run(shell, "disconnect", "opencode", "--yes").code == 0
+    assert not plugin.exists()
+
+
+def test_what_was_taken_out_by_hand_is_not_remembered_for_ever(shell: Shell) -> None:
+    assert _run(shell, "connect", "gemini", "--yes").code == 0
+    (shell.folder / _SERVERS["gemini"]).write_text("{}")
+    assert _run(shell, "disconnect", "gemini", "--dry-run").code == 0
+    assert (shell.data_dir / "connections.json").exists()
+    assert "not connected" in _run(shell, "disconnect", "gemini").out
+    assert list(shell.data_dir.iterdir()) == []
+    assert (shell.folder / _SERVERS["gemini"]).read_text() == "{}"
+
+
+def test_what_somebody_made_of_our_entry_is_named_and_left(shell: Shell) -> None:
+    assert _run(shell, "connect", "cursor", "--yes").code == 0
+    file = shell.folder / "home/.cursor/hooks.json"
+    file.write_text(file.read_text().replace("hook cursor", "hook cursor | tee log", 1))
+    done = _run(shell, "disconnect", "cursor", "--yes")
+    assert f"next: '{file}' still names live-memory: look there" in done.out.splitlines()
+    assert list(json.loads(file.read_text())["hooks"]) == ["sessionStart"]
 
 
 def test_instructions_come_only_when_asked_for_and_go_with_the_rest(shell: Shell) -> None:
@@ -383,10 +415,35 @@ def test_claude_code_is_given_the_plugin_by_its_own_command(shell: Shell) -> Non
     ]
 
 
+def test_an_installation_without_a_plugin_gives_claude_code_the_server_alone(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = _program(
+        shell, "claude", 'case "$*" in "mcp get "*) echo "Scope: User config" ;; esac'
+    )
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+    monkeypatch.setattr("live_memory.cli.host_commands.plugin_folder", lambda: None)
+    assert "without hooks" in str(listed("claude", home=shell.folder))
+    assert adding("claude", "/bin/live-memory", home=shell.folder) == ()
+    _program(shell, "claude", 'echo "Scope: User"; exit 1')
+    left = adding("claude", "/bin/live-memory", home=shell.folder) or ()
+    assert [" ".join(words) for words in left] == [
+        "claude mcp add --scope user live-memory -- /bin/live-memory mcp"
+    ]
+
+
 def test_codex_that_has_the_plugin_gets_nothing_twice(shell: Shell) -> None:
     _program(shell, "codex", 'echo \'{"pluginId": "live-memory@live-memory"}\'')
     before = _tree(shell)
     assert "already connected" in _run(shell, "connect", "codex", "--yes").out
+    _program(shell, "codex", 'test "$*" = "mcp list" && echo live-memory')
+    assert _run(shell, "connect", "codex", "--dry-run").out.startswith("--- /dev/null\n")
+    _program(shell, "codex", 'echo \'{"pluginId": "live-memory@live-memory"}\'')
+    assert _run(shell, "disconnect", "codex", "--dry-run").out.splitlines() == [
+        "$ codex plugin remove live-memory@live-memory",
+        "$ codex plugin marketplace remove live-memory",
+        "Codex: nothing was written",
+    ]
     assert _tree(shell) == before
 
 

@@ -98,9 +98,9 @@ def test_folders_that_are_gone_are_counted_and_kept_for_later(
         turn = claude_turn(gone if n else shop, f"why {n}?", "So.", session=f"s{n}")
         write_lines(home / CLAUDE / f"{n}.jsonl", turn)
     outcome = dry(shell)
-    assert (outcome["sessions_gone"], outcome["folders_gone"]) == (2, 1)
+    assert (outcome["logs_gone"], outcome["folders_gone"]) == (2, 1)
     assert counts(outcome)[0] == 1
-    assert "2 sessions of 1 folders that are gone" in shell.run("import").out
+    assert "2 logs of 1 folders that are gone" in shell.run("import").out
     gone.mkdir()
     assert counts(dry(shell))[0] == 2
 
@@ -144,7 +144,7 @@ def test_nothing_there_is_said(shell: Shell) -> None:
     done = shell.run("import", "--dry-run")
     assert (done.code, done.out) == (
         0,
-        "nothing new: there is no session, or `imported.json` says that it was imported\n",
+        "nothing new: there is no session, or all was imported (--again takes it again)\n",
     )
 
 
@@ -160,7 +160,7 @@ def test_control_characters_are_shown_and_not_sent_to_the_terminal(
         said = shell.run("import", *arguments)
         assert said.code == 0, said
         assert not {"\x1b", "\u202e", "\r"} & {*said.out, *said.err}
-        assert "3 sessions of 3 folders" in said.out
+        assert "3 logs of 3 folders" in said.out
 
 
 def test_a_copy_of_a_session_counts_once(shell: Shell, home: Path, shop: Path) -> None:
@@ -238,17 +238,24 @@ def test_a_log_that_was_written_anew_is_read_anew(shell: Shell, home: Path, shop
     file.write_text("")
     write_lines(file, claude_turn(shop, "another with the same number?", "And more of it."))
     assert counts(imported(shell))[4] == 1
+    assert counts(imported(shell, "--again"))[4] == 1
+    assert workspaces(imported(shell)) == []
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"a": 1}', '{"a": ["x", 1]}', "[" * 100_000])
+@pytest.mark.parametrize(
+    "text", ["a link", "{", "[]", '{"a": 1}', '{"a": ["x", 1]}', "[" * 100_000]
+)
 def test_a_cursor_that_cannot_be_read_is_left_and_said(text: str, shell: Shell) -> None:
     shell.data_dir.mkdir(mode=0o700)
     file = shell.data_dir / "imported.json"
     file.write_text(text)
+    if text == "a link":
+        file.unlink()
+        file.symlink_to("/etc/passwd")
     done = shell.run("import")
     assert done.code == 2
-    assert "move it away" in done.err
-    assert file.read_text() == text
+    assert "import all with --again" in done.err
+    assert file.is_symlink() or file.read_text() == text
     assert not (shell.data_dir / "server.json").exists()
 
 
@@ -278,6 +285,25 @@ def test_an_import_that_is_ended_begins_again_where_nothing_was_taken(
     assert workspaces(imported(shell, "--host", "codex")) == []
     left = counts(dry(shell, "--all"))[4]
     assert left in (3_000, 3_001)
+
+
+def test_a_cursor_that_cannot_be_written_is_said(shell: Shell, home: Path, shop: Path) -> None:
+    write_lines(home / CLAUDE / "s.jsonl", claude_turn(shop, "why?", "So (src/cart.py:1)."))
+    assert shell.run("start").code == 0
+    full = 'ulimit -f 0; exec "$@"'
+    done = subprocess.run(
+        ["sh", "-c", full, "sh", sys.executable, "-m", "live_memory", "import"],
+        env=dict(shell.environ),
+        cwd=shell.folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "imported.json' cannot be written" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert counts(dry(shell))[4] == 1
 
 
 def test_while_nothing_may_be_learned_nothing_is_sent(shell: Shell, home: Path, shop: Path) -> None:

@@ -20,7 +20,8 @@ OWN_FILES = {
     "adapters/llm/endpoint.py": "certificates that the user's environment names",
     "adapters/telemetry.py": "the log, where a person's setting says, and the null device",
     "adapters/store": "snapshots and journal in the data folder",
-    "client": "the token and where the server is; folders to watch, of which it opens no file",
+    "client": "the token and where the server is; folders to watch; whether a host has our hooks; "
+    "a file that was patched, of which line numbers leave",
     "cli/connect.py": "where the command of this installation is",
     "cli/host_files.py": "the settings of hosts, a project's where a person names it",
     "cli/doctor.py": "limits and processes, our data folder, a folder to try a hook in",

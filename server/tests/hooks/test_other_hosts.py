@@ -121,8 +121,8 @@ def test_a_patch_of_several_files_leaves_as_their_names(desk: Desk) -> None:  # 
 
 
 @pytest.mark.parametrize("name", ["command", "input", "patchText", "patch"])
-@pytest.mark.parametrize("tool", ["apply_patch", "patch"])
-@pytest.mark.parametrize("host", ["codex", "vscode", "opencode", "gemini", "cursor", "vim"])
+@pytest.mark.parametrize("tool", ["apply_patch", "patch", "ApplyPatch"])
+@pytest.mark.parametrize("host", ["claude_code", "codex", "vscode", "opencode", "gemini", "vim"])
 def test_no_host_s_patch_leaves_as_text(desk: Desk, host: str, tool: str, name: str) -> None:  # noqa: F811
     text = "*** Begin Patch\n*** Add File: n.py\n+CANARY\n*** End Patch"
     payload = patch(desk, "", tool_name=tool, tool_input={name: text, "explanation": "CANARY"})
@@ -234,6 +234,15 @@ def test_cursor_s_copy_of_claude_code_s_hooks_is_silent_where_it_has_its_own(des
     assert len(desk.spooled()) == 2
     assert is_silent(run(desk, payload, "cursor"))
     assert len(desk.spooled()) == 3
+
+
+def test_a_pipe_where_cursor_has_its_hooks_is_not_waited_for(desk: Desk) -> None:  # noqa: F811
+    (desk.project / ".cursor").mkdir()
+    os.mkfifo(desk.project / ".cursor/hooks.json")
+    payload = cursors(desk, "postToolUse", tool_name="Read", tool_input={"path": "a.py"})
+    outcome = run(desk, payload, "claude_code")
+    assert is_silent(outcome)
+    assert len(desk.spooled()) == 1
 
 
 @pytest.mark.parametrize("payload", [b"", b"[]", b"5", b"{}", b"\xff", b'{"tool_input": [1]}'])

@@ -176,19 +176,21 @@ def written(desk: Desk) -> list[str]:  # noqa: F811
 
 
 @pytest.mark.promise("hook-never-blocks")
-def test_a_conclusion_waits_for_the_server_and_no_task_does(desk: Desk) -> None:  # noqa: F811
-    assert is_silent(desk.run(event("UserPromptSubmit", prompt="CANARY?")))
+def test_a_conclusion_waits_for_the_server_with_its_task(desk: Desk) -> None:  # noqa: F811
+    assert is_silent(desk.run(event("UserPromptSubmit", prompt="What is it?\nThe token is CANARY")))
     assert is_silent(desk.run(stop(f"{_SAID}\nIt holds for `b.py`:2, too.\n")))
     assert is_silent(desk.run(helper_result()))
     assert is_silent(desk.run(stop("It is so.")))
     assert is_silent(desk.run(stop(), LIVE_MEMORY_REMEMBER_CONCLUSIONS="off"))
-    first, second = (one["payload"] for one in desk.spooled())
+    asked, first, second = (one["payload"] for one in desk.spooled())
+    assert isinstance(asked, dict)
+    assert asked["prompt"] == "What is it?"
     assert isinstance(first, dict)
     assert first["last_assistant_message"] == f"{_SAID}\nIt holds for `b.py`:2, too.\n"
     assert isinstance(second, dict)
     assert second["tool_response"]["content"][0]["text"] == _SAID
+    assert second["tool_input"]["prompt"] == "Find the limit."
     assert "CANARY" not in json.dumps(desk.spooled())
-    assert "Find the limit" not in json.dumps(desk.spooled())
 
 
 SECRETS: Sequence[tuple[str, tuple[str, ...]]] = [
@@ -210,7 +212,8 @@ def test_a_line_that_may_hold_a_secret_is_not_written_down(
 ) -> None:
     assert is_silent(desk.run(stop(f"{_SAID}\n{text}\nSee `b.py`:2.")))
     (kept,) = written(desk)
-    assert not any(secret in kept for secret in secrets)
+    assert is_silent(desk.run(event("UserPromptSubmit", prompt=text)))
+    assert not any(secret in json.dumps(desk.spooled()) for secret in secrets)
     assert Redactor().redact(kept).count == 0
     assert "BEGIN" in text or (_SAID in kept and "See `b.py`:2." in kept)
 

@@ -7,7 +7,15 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["CODEX", "GEMINI", "OPENCODE", "Host"]
+__all__ = ["CODEX", "GEMINI", "OPENCODE", "Host", "Turn", "called"]
+
+# What the scripted model says: a text, or a tool with its arguments.
+Turn = str | tuple[str, str]
+
+
+def called(tool: str, **given: object) -> Turn:
+    """A call of a tool."""
+    return tool, json.dumps(given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +28,16 @@ class Host:
     environ: Mapping[str, str]
     files: Mapping[str, str]
 
+    def shell(self, command: str) -> Turn:
+        """A command in the host's own shell."""
+        match self.name:
+            case "codex":
+                return called("exec_command", cmd=command)
+            case "gemini":
+                return called("run_shell_command", command=command)
+            case _:
+                return called("bash", command=command, description="Look.")
+
 
 CODEX = Host(
     name="codex",
@@ -30,8 +48,6 @@ CODEX = Host(
         "--dangerously-bypass-hook-trust",
         # Its own sandbox needs namespaces that a container may not give.
         "--dangerously-bypass-approvals-and-sandbox",
-        # Else its first turn does not wait for a server that is still starting.
-        *("-c", "mcp_servers.live-memory.required=true"),
         *("-c", 'model_providers.played.base_url="{model}/v1"'),
     ),
     environ={"PLAYED_KEY": "dummy-key"},

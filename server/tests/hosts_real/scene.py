@@ -47,8 +47,9 @@ class _Script:
 
     def __init__(self, plan: Json) -> None:
         self._sent: list[Json] = []
-        self._turns: list[object] = plan["turns"]
-        self._helpers: dict[str, list[object]] = plan["helpers"]
+        self._turns: list[Any] = plan["turns"]
+        self._helpers: dict[str, list[Any]] = plan["helpers"]
+        self._tool, self._wait = plan["tool"], plan["wait"]
 
     def answer(self, received: Received) -> Play:
         body = received.body
@@ -59,7 +60,10 @@ class _Script:
             if re.search(rf'"(text|content)": "[^"]*{re.escape(task)}', said):
                 return _turn(turns, said)
         self._sent.append(body)
-        return _turn(self._turns, said)
+        # Codex begins while a server still starts: a model waits for what it is not offered yet.
+        asks = self._turns and self._turns[0][0] == self._tool
+        is_offered = self._tool.partition("/")[0] in json.dumps(body)
+        return _turn([self._wait] if asks and not is_offered else self._turns, said)
 
     def since(self) -> list[Json]:
         """What the model was sent since this was asked last."""
@@ -67,12 +71,11 @@ class _Script:
         return sent
 
 
-def _turn(turns: list[object], said: str) -> Play:
+def _turn(turns: list[Any], said: str) -> Play:
     """The next turn: a text, or `[tool, arguments]`; `{agent}` is the helper that was started."""
     turn = turns.pop(0) if turns else "done"
     if isinstance(turn, str):
         return Text(turn)
-    assert isinstance(turn, list)
     name, given = turn
     return Tools([(name, given.replace("{agent}", (_AGENT.findall(said) or [""])[-1]))])
 

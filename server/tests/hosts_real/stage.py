@@ -10,14 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from tests.claude.stage import PROJECT, cut_off
-from tests.hosts_real.hosts import OPENCODE, Host
+from tests.hosts_real.hosts import OPENCODE, Host, Turn
 from tests.support.server import a_free_port
 
-__all__ = ["Outcome", "Run", "Stage", "Turn", "called", "set_stage"]
+__all__ = ["Outcome", "Run", "Stage", "set_stage"]
 
 Json = dict[str, Any]
-# What the scripted model says: a text, or a tool with its arguments.
-Turn = str | tuple[str, str]
 
 _REPOSITORY = Path(__file__).parents[3]
 _SCENE_S = 115
@@ -85,6 +83,8 @@ class Stage:
         """
         plan = {
             "turns": list(turns),
+            "tool": self.host.tool,
+            "wait": self.host.shell("sleep 0.5"),
             "helpers": dict(helpers or {}),
             "environ": self._environ(),
             "cwd": str(self.project),
@@ -138,11 +138,6 @@ def set_stage(folder: Path, host: Host) -> Stage:
     for words in ("init -q", "add .", "-c user.name=a -c user.email=a@b commit -qm first"):
         subprocess.run(["git", *words.split()], cwd=stage.project, check=True)
     return stage
-
-
-def called(tool: str, **given: object) -> Turn:
-    """A call of a tool."""
-    return tool, json.dumps(given)
 
 
 def _texts(value: object) -> Iterator[str]:

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from live_memory.web.identity import ensure_token
-from tests.hosts_real.hosts import CODEX, GEMINI, OPENCODE, Host
-from tests.hosts_real.stage import Stage, Turn, called, set_stage
+from tests.hosts_real.hosts import CODEX, GEMINI, OPENCODE, Host, Turn, called
+from tests.hosts_real.stage import Stage, set_stage
 
 _FILES = Path(__file__).parent / "payloads"
 _ASK = "Where is RETRY_LIMIT set?"
@@ -226,8 +226,8 @@ def _wired(stage: Stage, heard: Path) -> Mapping[str, str]:
 
 
 def _forms(lines: Sequence[str]) -> list[str]:
-    """Each payload's names and types; what a helper does has no fixed place in the order."""
-    return sorted(json.dumps(_form(json.loads(line)), sort_keys=True) for line in lines)
+    """The names and types of payloads: in which order, and how often, is the script's business."""
+    return sorted({json.dumps(_form(json.loads(line)), sort_keys=True) for line in lines})
 
 
 def _form(value: object, name: str = "") -> object:

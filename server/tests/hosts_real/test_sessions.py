@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.hosts_real.hosts import CODEX, GEMINI, OPENCODE, Host
-from tests.hosts_real.stage import Stage, Turn, called, set_stage
+from tests.claude.stage import set_stage as set_claude_stage
+from tests.hosts_real.hosts import CODEX, GEMINI, OPENCODE, Host, Turn, called
+from tests.hosts_real.stage import Stage, set_stage
 
 _PARTS = "".join(f"value_{n} = {n}\n" for n in range(1, 41))
 _AGAIN = "How many attempts are made before giving up?"
@@ -30,14 +31,14 @@ each_host = pytest.mark.parametrize(
 def _work(stage: Stage) -> Sequence[Turn]:
     """What the agent does by the host's own tools: it reads, looks in the shell, and edits."""
     at = str(stage.project)
-    shell = {"description": "Look."} if stage.host is OPENCODE else {}
+    look = stage.host.shell("sed -n '10,20p' values.py")
     match stage.host.name:
         case "codex":
             patch = ("*** Begin Patch", "*** Update File: notes.md", "@@", "-# Notes", "+# Kept")
             return [
-                called("exec_command", cmd="cat settings.py client.py"),
-                called("exec_command", cmd="sed -n 5,7p part.py"),
-                called("exec_command", cmd="sed -n '10,20p' values.py"),
+                stage.host.shell("cat settings.py client.py"),
+                stage.host.shell("sed -n 5,7p part.py"),
+                look,
                 ("apply_patch", "\n".join((*patch, "*** End Patch", ""))),
             ]
         case "gemini":
@@ -46,7 +47,7 @@ def _work(stage: Stage) -> Sequence[Turn]:
                 called("read_file", file_path="settings.py"),
                 called("read_file", file_path=f"{at}/client.py"),
                 called("read_file", file_path="part.py", start_line=5, end_line=7),
-                called("run_shell_command", command="sed -n '10,20p' values.py"),
+                look,
                 called("replace", file_path="notes.md", **edit),
             ]
         case _:
@@ -55,20 +56,9 @@ def _work(stage: Stage) -> Sequence[Turn]:
                 called("read", filePath=f"{at}/settings.py"),
                 called("read", filePath="client.py"),
                 called("read", filePath=f"{at}/part.py", offset=5, limit=3),
-                called("bash", command="sed -n '10,20p' values.py", **shell),
+                look,
                 called("edit", filePath=f"{at}/notes.md", **edit),
             ]
-
-
-def _rest(host: Host) -> Turn:
-    """Wait in the host's shell: a file that is edited is read when it rests."""
-    match host.name:
-        case "codex":
-            return called("exec_command", cmd="sleep 2.5")
-        case "gemini":
-            return called("run_shell_command", command="sleep 2.5")
-        case _:
-            return called("bash", command="sleep 2.5", description="Wait.")
 
 
 @each_host
@@ -93,7 +83,8 @@ def test_a_connected_host_asks_its_work_is_learned_and_disconnected_its_files_ar
             "done",
             *_work(stage),
             _CONCLUSION,
-            _rest(host),
+            # A file that is edited is read when it rests.
+            host.shell("sleep 2.5"),
             called(host.tool, question=_AGAIN),
             "done",
         ],
@@ -119,6 +110,31 @@ def test_a_connected_host_asks_its_work_is_learned_and_disconnected_its_files_ar
     after = _configuration(stage)
     assert {name: after[name] for name in before} == before
     assert [name for name, held in after.items() if b"live-memory" in held] == []
+
+
+@pytest.mark.real("codex")
+def test_codex_with_our_plugin_asks_about_its_project_and_is_learned_from(tmp_path: Path) -> None:
+    """It takes a Claude Code plugin as it is, and starts its server in the plugin's folder."""
+    stage = set_stage(tmp_path, CODEX)
+    plugin = set_claude_stage(tmp_path / "claude").plugin
+
+    outcome = stage.play(
+        ["codex", "plugin", "marketplace", "add", str(plugin)],
+        ["codex", "plugin", "add", "live-memory@live-memory"],
+        stage.session("Ask."),
+        turns=[
+            CODEX.shell("sed -n 2,4p settings.py"),
+            called(CODEX.tool, question="Where is RETRY_LIMIT set?"),
+            _CONCLUSION,
+        ],
+        then=["/stats", "/v1/timeline"],
+    )
+
+    assert [run.returncode for run in outcome.runs] == [0, 0, 0], outcome.runs
+    assert "4|RETRY_LIMIT = 7" in outcome.runs[-1].said()
+    stats, timeline = outcome.told
+    assert stats["findings"] >= 1, stage.server_log()
+    assert {"settings.py"} == {e["path"] for e in timeline["entries"] if e["kind"] == "file"}
 
 
 def _configuration(stage: Stage) -> Mapping[str, bytes]:

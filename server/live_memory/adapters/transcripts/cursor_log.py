@@ -38,6 +38,8 @@ def _read(lines: LogLines, path: Path) -> Iterator[PastEvent]:
     """Tell a transcript: its folder names the workspace, and the time is when it was written."""
     at = next((n for n, part in enumerate(path.parts) if part == "agent-transcripts"), 0)
     folder = _spelt_so(_plain(path.parts[at - 1]), Path(path.anchor)) if at else None
+    if folder is None:
+        raise OSError("no one folder is there by the name of its workspace")
     teller = Teller(path, folder=folder, session=path.stem)
     changed_ms = path.stat().st_mtime * 1000
     for end, line in lines:

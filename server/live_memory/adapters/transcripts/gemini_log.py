@@ -45,7 +45,10 @@ class _Message:
 
 
 def _read(lines: LogLines, path: Path) -> Iterator[PastEvent]:
-    teller = Teller(path, folder=_folder(path))
+    folder = _folder(path)
+    if folder is None:
+        raise OSError("the folder of its project is not told")
+    teller = Teller(path, folder=folder)
     held: dict[str, _Message] = {}
     for end, line in lines:
         if "$rewindTo" in line:

@@ -138,7 +138,7 @@ class SessionLog:
 
     `identity` stays while the log grows, wherever it is moved; `size` is how far it goes now.
     `open` gives its events from the beginning and fills in what could not be read; an `OSError`
-    says why nothing can.
+    says why nothing more can.
     """
 
     host: str
