@@ -67,7 +67,7 @@ class Bridge:
 
     def _take(self, message: Fields) -> None:
         method, identifier = message.get("method"), message.get("id")
-        params = message.get("params", {})
+        params = {} if message.get("params") is None else message["params"]
         if not isinstance(method, str):
             if "result" in message or "error" in message:
                 self._hear_roots(message.get("result"))
@@ -117,11 +117,8 @@ class Bridge:
         from urllib.parse import unquote, urlsplit
 
         roots = result.get("roots") if isinstance(result, dict) else None
-        uris = (
-            [one.get("uri") for one in roots if isinstance(one, dict)]
-            if isinstance(roots, list)
-            else []
-        )
+        roots = roots if isinstance(roots, list) else []
+        uris = [one.get("uri") for one in roots if isinstance(one, dict)]
         files = [one for one in uris if isinstance(one, str) and one.startswith("file:///")]
         self._roots = paths(unquote(urlsplit(one).path) for one in files)
         self._roots_known.set()

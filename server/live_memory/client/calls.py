@@ -290,7 +290,8 @@ class Call:
                 message = json.loads(line[5:])
                 if "id" in message:
                     return outcome(message)
-                self._progress(message["params"])
+                if message["method"] == "notifications/progress":
+                    self._progress(message["params"])
         raise Cut
 
     def _progress(self, said: Fields) -> None:
