@@ -177,18 +177,31 @@ def empty(
 
 def told(figures: Form, *, now: float) -> str:
     """What a person asks of a memory: what it knows, what it did, what that cost, what is amiss."""
-    files = f"{_many(figures, 'indexed_files')} indexed, {_many(figures, 'known_files')} seen"
-    facts = f"{_many(figures, 'facts')}, {_many(figures, 'stale_facts')} of them stale"
-    calls = f"{_many(figures, 'model_calls')} calls, ${_number(figures, 'cost_usd'):.2f}"
-    events = f"{_many(figures, 'hook_events')} events of its work, the last {_last(figures, now)}"
+    seen = f"{_many(figures, 'known_files')} of them"
+    found, facts = _number(figures, "findings"), _number(figures, "facts")
+    stale, led = _number(figures, "stale_facts"), _number(figures, "questions_answered_by_findings")
     rows = [
         ("codebase", str(_inner(figures, "workspace").get("root", ""))),
-        ("files", files),
-        ("facts", facts),
-        ("concluded", f"{_many(figures, 'findings')} of the facts, by agents"),
-        ("questions", _many(figures, "questions")),
-        ("model", calls),
-        ("agent", events),
+        ("knows", f"{_counted(figures, 'indexed_files', 'file')}, {seen} from your agent's work"),
+        (
+            "learned",
+            f"{found:,} findings of agents, {facts - found:,} other facts"
+            + (f"; the files of {stale:,} changed since" if stale else ""),
+        ),
+        (
+            "answered",
+            f"{_counted(figures, 'questions', 'question')}"
+            + (f", {led:,} of them by what agents had found out" if led else ""),
+        ),
+        (
+            "cost",
+            f"${_number(figures, 'cost_usd'):.4f} in {_counted(figures, 'model_calls', 'call')}",
+        ),
+        (
+            "saved",
+            f"about {_many(figures, 'tokens_saved')} tokens of reading, less answers and models",
+        ),
+        ("agent", _last(figures, now)),
         *(("problem", problem) for problem in _problems(figures)),
     ]
     width = max(len(name) for name, _ in rows)
@@ -226,14 +239,19 @@ def _many(figures: Form, name: str) -> str:
     return f"{int(_number(figures, name)):,}"
 
 
+def _counted(figures: Form, name: str, thing: str) -> str:
+    return f"{_many(figures, name)} {thing}{'' if _number(figures, name) == 1 else 's'}"
+
+
 def _last(figures: Form, now: float) -> str:
-    """When a hook was heard last, as people say it."""
+    """When its work was heard of last, as people say it, and how often."""
     at = figures.get("last_hook_at")
     if not isinstance(at, int | float):
-        return "not since the server started"
+        return "nothing heard of its work since the server started"
+    heard = _counted(figures, "hook_events", "event")
     passed_s = int(now - at)
     for unit, seconds in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
         many = passed_s // seconds
         if many > 0:
-            return f"{many} {unit}{'' if many == 1 else 's'} ago"
-    return "just now"
+            return f"last activity {many} {unit}{'' if many == 1 else 's'} ago, {heard}"
+    return f"last activity just now, {heard}"

@@ -125,16 +125,17 @@ def test_everything_can_be_emptied_at_once(running: Shell, project: Path, everyt
 
 def test_figures_are_told_in_words(running: Shell, project: Path) -> None:
     running.run("ask", _QUESTION, "--cwd", str(project))
+    told_saved = running.run("stats", "--cwd", str(project), "--json").json["tokens_saved"]
     done = running.run("stats", "--cwd", str(project))
 
     assert done.out.splitlines()[:7] == [
-        f"codebase   {project}",
-        "files      1 indexed, 0 seen",
-        "facts      0, 0 of them stale",
-        "concluded  0 of the facts, by agents",
-        "questions  1",
-        "model      0 calls, $0.00",
-        "agent      0 events of its work, the last not since the server started",
+        f"codebase  {project}",
+        "knows     1 file, 0 of them from your agent's work",
+        "learned   0 findings of agents, 0 other facts",
+        "answered  1 question",
+        "cost      $0.0000 in 0 calls",
+        f"saved     about {told_saved:,} tokens of reading, less answers and models",
+        "agent     nothing heard of its work since the server started",
     ]
 
 
@@ -152,8 +153,8 @@ def test_figures_are_told_in_words(running: Shell, project: Path) -> None:
 def test_a_moment_is_told_as_people_say_it(passed_s: int, said: str) -> None:
     figures = {"last_hook_at": 1e9 - passed_s, "hook_events": 2, "problems": ["it is so"]}
     text = told(figures, now=1e9)
-    assert f"agent      2 events of its work, the last {said}\n" in text
-    assert text.endswith("problem    it is so")
+    assert f"agent     last activity {said}, 2 events\n" in text
+    assert text.endswith("problem   it is so")
 
 
 def test_a_terminal_that_knows_few_characters_still_gets_the_answer(
