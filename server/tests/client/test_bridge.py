@@ -134,12 +134,13 @@ async def test_the_official_client_gets_answers_also_many_at_once(
 
 
 @pytest.mark.promise("spend-capped")
+@pytest.mark.parametrize("words", [_BY_PLUGIN, BRIDGE], ids=["plugin", "command"])
 def test_a_server_that_is_not_there_is_started_without_what_the_session_holds(
-    user: _User,
+    user: _User, words: tuple[str, ...]
 ) -> None:
     """C06, F7: its keys are the agent's own, its settings may be the project's."""
     given = {"ANTHROPIC_API_KEY": "canary", "LIVE_MEMORY_BASE_URL": "http://canary", "LC_X": "1"}
-    with bridged({**user.environ, **given}, user.project, _BY_PLUGIN) as bridge:
+    with bridged({**user.environ, **given}, user.project, words) as bridge:
         bridge.hello()
         answer = bridge.call(_meta={"progressToken": "t"})
         assert "pay.py:1" in answer
@@ -148,8 +149,7 @@ def test_a_server_that_is_not_there_is_started_without_what_the_session_holds(
     environ = Path(f"/proc/{there.pid}/environ").read_text()
     assert "canary" not in environ
     assert "LC_X=1" in environ
-    assert f"LIVE_MEMORY_PLUGIN_ROOT={_PLUGIN}" in environ
-    assert f"LIVE_MEMORY_DATA_DIR={user.data_dir}" not in environ  # a flag says it
+    assert (f"LIVE_MEMORY_PLUGIN_ROOT={_PLUGIN}" in environ) is (words == _BY_PLUGIN)
 
 
 @pytest.mark.parametrize("loss", ["killed", "stopped", "moved"])
