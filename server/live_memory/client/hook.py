@@ -45,9 +45,6 @@ BUDGET_S = 0.2
 # Even one that a program on the port only half answers must not be waited for.
 UNTIL = time.monotonic() + BUDGET_S
 LARGEST_PAYLOAD, LONGEST_COMMAND = 8 * 1024 * 1024, 16_000
-# A session's first prompt comes while its bridge still starts the server, and is never written
-# down. The plugin's hook for it is asynchronous: nobody waits while this does.
-STARTING_S, LOOK_EVERY_S = 4.0, 0.1
 # Bytes of a conclusion, characters of a task.
 LONGEST_TEXT, LONGEST_TASK = 16_000, 300
 HELPER_TOOLS = ("Agent", "Task", "invoke_agent")
@@ -152,15 +149,15 @@ def remembers() -> bool:
     return str(said).lower() not in OFF
 
 
-def deliver(folder: str, project: str, event: Fields, *, until: float) -> int:
+def deliver(folder: str, project: str, event: Fields) -> int:
     """Send the event to the server that proves itself; the reply's status."""
     import socket
 
     server = published(folder)
     address = server.host, server.port
-    with socket.create_connection(address, timeout=left_s(until)) as connection:
+    with socket.create_connection(address, timeout=left_s(UNTIL)) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        key = proved(connection, server, until=until)
+        key = proved(connection, server, until=UNTIL)
         data = json.dumps(event).encode("ascii")
         head = (
             "POST /notify HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n"
@@ -169,9 +166,9 @@ def deliver(folder: str, project: str, event: Fields, *, until: float) -> int:
         ) % (server.shown, key, len(data))
         # The name goes as its bytes; a line end in it would end the header.
         name = project.encode("utf-8", "surrogateescape").replace(b"\r", b"").replace(b"\n", b"")
-        connection.settimeout(left_s(until))
+        connection.settimeout(left_s(UNTIL))
         connection.sendall(head.encode("ascii") + name + b"\r\n\r\n" + data)
-        return reply_of(connection, until=until)[0]
+        return reply_of(connection, until=UNTIL)[0]
 
 
 def host_of(payload: Fields) -> str:
@@ -280,14 +277,6 @@ def payload() -> Fields:
     raise OSError("too large")
 
 
-def delivered(folder: str, project: str, event: Fields, *, until: float) -> int | None:
-    """The status of the server's reply; nothing where none of ours is there in time."""
-    try:
-        return deliver(folder, project, event, until=until)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        return None
-
-
 def main() -> None:
     """Send one event, or write it down."""
     said, named = payload(), "".join(sys.argv[1:2]).replace("claude_code", "")
@@ -298,11 +287,10 @@ def main() -> None:
     project = project_of(event, host)
     if not named and is_told_by_its_own(host, project):
         return
-    status = delivered(folder, project, event, until=UNTIL)
-    if event.get("hook_event_name") == "UserPromptSubmit" and "CLAUDE_PLUGIN_ROOT" in os.environ:
-        while status is None and time.monotonic() < UNTIL + STARTING_S:
-            time.sleep(LOOK_EVERY_S)
-            status = delivered(folder, project, event, until=time.monotonic() + BUDGET_S)
+    try:
+        status = deliver(folder, project, event)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        status = None
     # 401: it took our proof for an answer and not our key, as a server of another version may.
     if status is None or status >= 500 or status in (401, 429):
         from live_memory.client.spool_events import write_down

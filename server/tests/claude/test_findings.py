@@ -22,10 +22,7 @@ def test_a_later_session_is_led_by_what_an_earlier_one_concluded_until_its_lines
     lines = (stage.project / "settings.py").read_text().splitlines()
     line = next(n for n, text in enumerate(lines, 1) if text.startswith("RETRY_LIMIT"))
     again = "How many attempts are made before giving up?"
-    # No real session is over before the server that it starts is there.
-    begun = f"until [ -e '{stage.data_dir}/server.json' ]; do sleep 0.05; done; sleep 0.5"
     work: list[Turn] = [
-        ("Bash", {"command": begun, "description": "meanwhile"}),
         ("Read", {"file_path": f"{at}/settings.py"}),
         ("Read", {"file_path": f"{at}/client.py"}),
         _CONCLUSION.format(line=line),

@@ -2,9 +2,7 @@
 
 import json
 import re
-import socket
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -317,26 +315,3 @@ def test_the_first_session_is_told_once_that_conclusions_are_kept(
     assert told(desk.data_dir) == first
     (tmp_path / "file").touch()
     assert told(tmp_path / "file") is None
-
-
-def test_a_prompt_that_comes_before_the_server_is_there_reaches_it_all_the_same(
-    desk: Desk,  # noqa: F811
-    tmp_path: Path,
-) -> None:
-    """The bridge starts the server while the session begins; what was asked is not written down."""
-    with (
-        running_server(tmp_path / "server") as server,
-        ThreadPoolExecutor() as hooks,
-        socket.create_server(("127.0.0.1", 0)) as nobody,
-    ):
-        file = server.data_dir / "server.json"
-        said = file.read_text()
-        file.write_text(said.replace(str(server.port), str(nobody.getsockname()[1])))
-        environ = {"LIVE_MEMORY_DATA_DIR": str(server.data_dir), "CLAUDE_PLUGIN_ROOT": "/plugin"}
-        asked = hooks.submit(desk.run, event("UserPromptSubmit", prompt="Why is it 3?"), **environ)
-        nobody.accept()[0].close()
-        file.write_text(said)
-        assert is_silent(asked.result())
-        assert is_silent(desk.run(stop("It is 3 in a.py:1."), **environ))
-        wait_for(server, desk.project, "hook_events", 2)
-        assert [one.task for one in heard_by(server)] == ["Why is it 3?"]
