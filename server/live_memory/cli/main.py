@@ -36,6 +36,7 @@ __all__ = [
 _COMMANDS = {
     "start": "lifecycle",
     "ask": "ask",
+    "learn": "learn",
     "status": "lifecycle",
     "ui": "ui",
     "stats": "facts",
@@ -57,6 +58,7 @@ _COMMANDS = {
 _SHORT = {
     "start": "Start the server in the background, unless it runs.",
     "ask": "Ask about a codebase.",
+    "learn": "Index a codebase before it is asked about.",
     "status": "Say whether the server runs, and where.",
     "ui": "Open the page that shows what is remembered.",
     "stats": "Show what is remembered about a workspace.",

@@ -34,7 +34,7 @@ from live_memory.flow.reader import QuestionFiles
 from live_memory.flow.recall import KnownAnswer, with_what_is_known
 from live_memory.flow.workspace import Workspace
 
-__all__ = ["ask"]
+__all__ = ["ask", "tell_how_far"]
 
 # What stalls is cut off so long after the deadline; by then whoever asks has given up.
 _LATE_S = 1.0
@@ -170,7 +170,7 @@ async def _bring_up_to_date(asked: OpenQuestion) -> _Disk:
     memory, began_at, look, problem = asked.memory, anyio.current_time(), None, None
     with anyio.move_on_at(asked.time.look_until) as waiting:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_tell, memory, asked.progress)
+            tasks.start_soon(tell_how_far, memory, asked.progress)
             # What the host announced and still rests belongs to this question's view.
             with anyio.move_on_after(_TO_LEARN_S):
                 await memory.ingestor.caught_up()
@@ -210,7 +210,7 @@ def _left_out(
     return look.notice if look else None
 
 
-async def _tell(memory: Workspace, progress: Progress) -> None:
+async def tell_how_far(memory: Workspace, progress: Progress) -> None:
     """Say after a moment what takes so long, and then every second how far the index is."""
     await anyio.sleep(_A_MOMENT_S)
     await progress("checking which files changed")

@@ -23,7 +23,8 @@ from live_memory.core.memory.window import (
 from live_memory.core.reading.observation import FileRead
 from live_memory.core.signals import QuestionFinished, WorkspaceFailed
 from live_memory.core.values import Instant, WorkspaceKey
-from live_memory.flow.answer_question import ask
+from live_memory.flow.answer_question import ask, tell_how_far
+from live_memory.flow.indexing import IndexState
 from live_memory.flow.jobs import Jobs, Progress, keep_warm
 from live_memory.flow.model_slot import Borrowed, Companion, ModelSlot, ProbeVerdict, probe
 from live_memory.flow.workspace import Workspace, WorkspaceStats, WorkspaceSummary, statistics
@@ -381,6 +382,21 @@ class Hub:
         )
         self._signals.emit(finished)
         return memory.identity, answer
+
+    async def learn(self, cwd: str, *, progress: Progress) -> tuple[WorkspaceIdentity, IndexState]:
+        """Bring the index of the workspace that `cwd` belongs to up to date.
+
+        Raises:
+            InvalidRequest: `cwd` leads to no workspace.
+            Unavailable: the workspace cannot be opened.
+        """
+        memory = await self.opened(cwd)
+        with memory.in_use():
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(tell_how_far, memory, progress)
+                state = await memory.indexer.caught_up()
+                tasks.cancel_scope.cancel()
+        return memory.identity, state
 
     @property
     def spend(self) -> Spend:

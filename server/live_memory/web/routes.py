@@ -22,7 +22,7 @@ from live_memory.core.errors import InvalidRequest, LiveMemoryError
 from live_memory.core.memory.ledger import Fact, FactId
 from live_memory.core.reading.observation import clean
 from live_memory.core.values import Instant, WorkspaceKey
-from live_memory.flow.jobs import Ask
+from live_memory.flow.jobs import Ask, Progress
 from live_memory.flow.open_workspaces import Hub
 from live_memory.flow.receive_events import Reception
 from live_memory.ports import Clock
@@ -250,24 +250,23 @@ def _refuse_constant(text: str) -> object:
 T = TypeVar("T")
 
 
-class AnswerStream:
-    """Runs the question and sends lines of JSON, the answer last; a client that goes cancels it."""
+class ProgressStream:
+    """Sends lines of JSON: how far work is, then what came of it; a client that goes cancels it."""
 
-    def __init__(self, ask: Ask) -> None:
-        self._ask = ask
+    def __init__(self, work: Callable[[Progress], Awaitable[dict[str, object]]]) -> None:
+        self._work = work
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer on this connection."""
+        """Reply on this connection."""
         lines = _Lines(send)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(cancel_when_gone, receive, tasks.cancel_scope)
             try:
-                workspace, answer = await self._ask(progress=lines.progress)
+                found = await self._work(lines.progress)
             except LiveMemoryError as error:
                 await lines.fail(problem_of(error))
             else:
-                form = {**answer_form(workspace, answer), "why": why_form(answer)}
-                await lines.end({"answer": form, "text": render(answer)})
+                await lines.end(found)
             tasks.cancel_scope.cancel()
 
 
@@ -280,7 +279,8 @@ class _Lines:
 
     async def progress(self, message: str, *, done: int = 0, total: int = 0) -> None:
         """Say how far it is."""
-        await self._line({"progress": message}, is_last=False)
+        numbers = {"done": done, "total": total} if total else {}
+        await self._line({"progress": message, **numbers}, is_last=False)
 
     async def end(self, last: dict[str, object]) -> None:
         """Say the last thing."""
@@ -384,6 +384,7 @@ class Routes:
             get_route("/v1/timeline", self.timeline),
             post_route("/v1/models/test", self.test_model),
             post_route("/v1/ask", self.ask),
+            post_route("/v1/learn", self.learn),
             post_route("/v1/stop", self.stop),
         ]
 
@@ -507,7 +508,23 @@ class Routes:
             wants_why=fields.get("why"),
         )
         cwd = await workspace_of(fields, request, self._hub)
-        return AnswerStream(functools.partial(self._ask, cwd, question))
+
+        async def answer(progress: Progress) -> dict[str, object]:
+            workspace, found = await self._ask(cwd, question, progress=progress)
+            form = {**answer_form(workspace, found), "why": why_form(found)}
+            return {"answer": form, "text": render(found)}
+
+        return ProgressStream(answer)
+
+    async def learn(self, request: Request) -> ASGIApp:
+        """Index a workspace before anybody asks, saying on the way how far it is."""
+        cwd = await workspace_of(await json_object(request), request, self._hub)
+
+        async def learned(progress: Progress) -> dict[str, object]:
+            workspace, state = await self._hub.learn(cwd, progress=progress)
+            return {"learned": {"workspace": record_form(workspace), **record_form(state)}}
+
+        return ProgressStream(learned)
 
     async def stop(self, request: Request) -> ASGIApp:
         """Stop at once, or unless a question is in flight; says whether the server does.

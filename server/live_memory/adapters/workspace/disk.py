@@ -52,6 +52,7 @@ from live_memory.core.reading.observation import (
     ListedFile,
     Skipped,
     SkipReason,
+    visible,
 )
 from live_memory.core.reading.redaction import (
     DEFAULT,
@@ -570,9 +571,9 @@ class DiskWorkspaces:
             folder.encode()
         except (OSError, ValueError) as problem:
             refuse_exhausted(problem)
-            raise InvalidRequest("'cwd' is not an existing folder") from problem
+            raise InvalidRequest(_no_folder(cwd)) from problem
         if not is_folder:
-            raise InvalidRequest("'cwd' is not an existing folder")
+            raise InvalidRequest(_no_folder(cwd))
         return folder
 
     def _is_unfit(self, folder: str) -> bool:
@@ -591,6 +592,10 @@ class DiskWorkspaces:
             if folder.startswith(home + "/"):
                 return folder[len(home) + 1 :]
         return None
+
+
+def _no_folder(cwd: str) -> str:
+    return f"'cwd' is not an existing folder: '{visible(cwd[:200])}'"
 
 
 def _is_system(folder: str) -> bool:
