@@ -1,10 +1,12 @@
 """The bridge in the real client: in the first session, in each kind of session, and killed."""
 
 import json
+import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -83,7 +85,7 @@ def test_where_the_port_is_held_the_server_has_another_and_nothing_is_told(
 
 
 def test_sessions_of_every_kind_ask_about_their_own_tree(stage: Stage) -> None:
-    """Begun, resumed, in a subfolder, in another work tree; then two at once."""
+    """Begun, resumed, in a subfolder, in another work tree."""
     tree = _with_work_tree(stage)
     session = _session(stage)
     ask: list[Turn] = [_ASK, "done"]
@@ -102,6 +104,25 @@ def test_sessions_of_every_kind_ask_about_their_own_tree(stage: Stage) -> None:
     for answer in (begun, resumed, below):
         assert _LINE in verified_lines(answer), stage.server_log()
     assert ("settings.py", 2) in verified_lines(other), other
+
+
+def test_two_sessions_at_once_have_a_bridge_each_and_one_server(stage: Stage) -> None:
+    """The second begins, asks and ends while the first is in the middle of its work."""
+    words = " ".join(map(shlex.quote, ["claude", *_session(stage)]))
+    bridges = f"pgrep -fc '{stage.plugin}/.*/client/[b]ridge.py'"
+    second = f"env -u CLAUDECODE {words} && echo there are $({bridges})"
+
+    outcome = stage.play(
+        _session(stage),
+        turns=[_ASK, _bash(second), _ASK, _bash(bridges), "done", _ASK, "done"],
+    )
+
+    assert [run.returncode for run in outcome.runs] == [0], outcome.runs
+    before, ended, after = outcome.tool_results()
+    within = _results(outcome.requests[4])
+    for answer in (before, after, within[0]):
+        assert _LINE in verified_lines(answer), (answer, stage.server_log())
+    assert (within[1], ended) == ("2", "done\nthere are 1")
 
 
 def test_a_bridge_that_is_killed_is_not_missed_by_who_types(stage: Stage) -> None:
@@ -194,7 +215,12 @@ def _settle_in(stage: Stage) -> None:
 
 def _answers_by_run(requests: object) -> list[str]:
     """The last result of each session."""
+    assert isinstance(requests, tuple)
+    return [_results(request)[-1] for request in requests[1::2]]
+
+
+def _results(request: Any) -> list[str]:
+    """What tools had given when the model was asked so."""
     from tests.claude.stage import _texts
 
-    assert isinstance(requests, tuple)
-    return [list(_texts(r["messages"], inside="tool_result"))[-1] for r in requests[1::2]]
+    return list(_texts(request["messages"], inside="tool_result"))
