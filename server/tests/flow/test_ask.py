@@ -117,8 +117,8 @@ async def test_a_first_look_that_is_not_done_says_how_far_it_is_and_goes_on() ->
         assert first.notice is not None
         assert "of 1000 files are known" in first.notice
         assert [m for m in said if m.startswith("reading the workspace: ")]
+        assert counted
         assert counted == sorted(counted)
-        assert counted[-1] > 1
         while (stats := await hub.stats("/app")).files_waiting:
             await anyio.sleep(1)
         assert stats.indexed_files == 1000

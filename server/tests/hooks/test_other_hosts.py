@@ -270,7 +270,7 @@ _CONCLUDED: dict[str, Payload] = {
 
 @pytest.mark.promise("no-secrets")
 @pytest.mark.parametrize("host", _CONCLUDED)
-def test_a_conclusion_waits_without_secrets_and_no_task_does(desk: Desk, host: str) -> None:  # noqa: F811
+def test_a_conclusion_waits_with_its_task_and_without_secrets(desk: Desk, host: str) -> None:  # noqa: F811
     assert is_silent(run(desk, _ASKED[host], host))
     secret, parts = next(iter(TWELVE.values()))
     concluded = {
@@ -280,9 +280,11 @@ def test_a_conclusion_waits_without_secrets_and_no_task_does(desk: Desk, host: s
     assert is_silent(run(desk, concluded, host))
     off = {"LIVE_MEMORY_REMEMBER_CONCLUSIONS": "off"}
     assert is_silent(run(desk, concluded, host, **off))
-    (one,) = desk.spooled()
+    asked, one = desk.spooled()
+    assert asked["payload"]["prompt"]  # type: ignore[index]
     assert one["payload"]["last_assistant_message"] == f"{_SAID}\n{_SAID}"  # type: ignore[index]
-    assert "CANARY" not in json.dumps(one)
+    beside = {**one["payload"], "prompt": ""}  # type: ignore[dict-item]
+    assert "CANARY" not in json.dumps(beside)
     assert not any(part in json.dumps(one) for part in parts)
 
 

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -458,7 +459,7 @@ def test_a_link_that_was_used_and_a_key_that_ended_say_what_to_do(house: House) 
 
 
 def test_the_command_prints_a_link_that_opens_the_page_where_it_is_called(house: House) -> None:
-    command = [shutil.which("python") or "python", "-m", "live_memory", "ui", "--print"]
+    command = [sys.executable, "-m", "live_memory", "ui", "--print"]
     environment = {**house.server.environment, "PATH": os.environ["PATH"]}
     done = subprocess.run(
         command, env=environment, cwd=house.project, capture_output=True, text=True, check=True

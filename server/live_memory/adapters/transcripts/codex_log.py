@@ -34,7 +34,7 @@ _CODE = re.compile(r"(?:exited with code|[Ee]xit[ _][Cc]ode\"?:) ?(-?\d+)")
 # It still runs, or nobody can say how far it came.
 _NO_END = re.compile(r"running with session ID|aborted by user|timed out", re.IGNORECASE)
 _REFUSED = re.compile(r"rejected by user|declined", re.IGNORECASE)
-_PATCH = re.compile(r"^\*\*\* (Add File|Update File|Delete File|Move to): (.+?)\s*$", re.MULTILINE)
+_PATCH = re.compile(r"^\*\*\* (Add File|Update File|Delete File|Move to): (.+)$", re.MULTILINE)
 _MOST_CALLS = 256
 
 
@@ -194,7 +194,8 @@ def _called(teller: Teller, call: Fields, said: str) -> Iterator[PastEvent]:
 
 
 def _patched(teller: Teller, patch: str) -> Iterator[PastEvent]:
-    for kind, path in _PATCH.findall(patch):
+    for kind, name in _PATCH.findall(patch):
+        path = name.rstrip()
         yield from teller.wrote(path) if kind == "Add File" else teller.edited(path)
 
 

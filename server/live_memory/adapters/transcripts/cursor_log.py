@@ -21,7 +21,6 @@ from live_memory.core.hosts.events import Ending
 
 __all__ = ["cursor_logs"]
 
-_QUERY = re.compile(r"<user_query>\s*(.*?)\s*</user_query>", re.DOTALL)
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9]+")
 # Folders that are looked at to find out which one a name means.
 _MOST_FOLDERS = 1_000
@@ -47,8 +46,9 @@ def _read(lines: LogLines, path: Path) -> Iterator[PastEvent]:
         content = fields(line, "message").get("content")
         words = texts_in(content)
         if line.get("role") == "user":
-            query = _QUERY.search(words)
-            yield from teller.asked(query[1] if query else words)
+            _, _, rest = words.partition("<user_query>")
+            query, is_whole, _ = rest.partition("</user_query>")
+            yield from teller.asked(query.strip() if is_whole else words)
             continue
         teller.says(words)
         for part in rows(fields(line, "message"), "content"):
