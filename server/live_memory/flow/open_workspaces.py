@@ -415,6 +415,14 @@ class Hub:
         with memory.in_use():
             return await statistics(memory)
 
+    async def open_stats(self) -> Sequence[WorkspaceStats]:
+        """Figures of the workspaces that are open; none is opened for it."""
+        found = []
+        for memory in self._open.now():
+            with memory.in_use():
+                found.append(await statistics(memory))
+        return found
+
     async def workspaces(self) -> Sequence[WorkspaceRow]:
         """All that are open or saved, the one that something was written down of last first."""
         here = {memory.identity.key: memory for memory in self._open.now()}

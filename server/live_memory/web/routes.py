@@ -375,6 +375,7 @@ class Routes:
             post_route("/notify", self.notify),
             get_route("/health", self.health),
             get_route("/stats", self.stats),
+            get_route("/metrics", self.metrics),
             post_route("/reload", self.reload),
             post_route("/clear", self.clear),
             get_route("/v1/answers", self.answers),
@@ -403,6 +404,13 @@ class Routes:
         """Figures of one workspace."""
         stats = await self._hub.stats(await workspace_of(request.query_params, request, self._hub))
         return json_reply({**stats_form(stats), "spend": spend_form(self._hub.spend)})
+
+    async def metrics(self, _request: Request) -> ASGIApp:
+        """Figures of what is open now, for Prometheus."""
+        from live_memory.web.metrics import CONTENT_TYPE, told  # noqa: PLC0415  (takes long)
+
+        text = told(await self._hub.open_stats(), self._hub.spend)
+        return Response(text, headers={"content-type": CONTENT_TYPE})
 
     async def answers(self, request: Request) -> ASGIApp:
         """Past answers, newest first; with `at` the one to the question that was asked then."""
