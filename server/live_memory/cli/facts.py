@@ -185,7 +185,7 @@ def told(figures: Form, *, now: float) -> str:
         ("knows", f"{_counted(figures, 'indexed_files', 'file')}, {seen} from your agent's work"),
         (
             "learned",
-            f"{found:,} findings of agents, {facts - found:,} other facts"
+            f"{_counted(figures, 'findings', 'finding')} of agents, {facts - found:,} other facts"
             + (f"; the files of {stale:,} changed since" if stale else ""),
         ),
         (
@@ -195,7 +195,9 @@ def told(figures: Form, *, now: float) -> str:
         ),
         (
             "cost",
-            f"${_number(figures, 'cost_usd'):.4f} in {_counted(figures, 'model_calls', 'call')}",
+            f"${_number(figures, 'cost_usd'):.4f} in {_counted(figures, 'model_calls', 'call')}"
+            if figures.get("model_calls")
+            else "nothing: no model was called",
         ),
         (
             "saved",

@@ -14,9 +14,8 @@ __all__ = ["show_answer"]
 
 Fields = Mapping[str, object]
 
-# Lines of what was found, lines of the best place, and other places that are named: ten lines in
-# all, with the heading of the place, two blank ones and the last.
-_FOUND_LINES, _CODE_LINES, _MORE_PLACES = 3, 3, 3
+# Lines in all that are not blank, lines of what was found, and other places that are named.
+_LINES, _FOUND_LINES, _MORE_PLACES = 10, 5, 3
 _NUMBERED = re.compile(r"(\d+)\|(.*)")
 _PLACE = re.compile(r"(?<![^\s`])([^\s:`]{1,4096}):(\d+)(?:-\d+)?")
 _GROUNDED = {
@@ -32,7 +31,7 @@ def show_answer(answer: Fields, *, text: str, is_long: bool) -> None:
     root = str(_fields(answer, "workspace").get("root", ""))
     is_written = answer.get("mode") != "evidence"
     said = str(answer.get("answer") or "").strip()
-    blocks = [block for block in said.split("\n\n") if block.strip()]
+    blocks = list(_blocks(said))
     if is_long:
         before, _, after = text.partition(said) if said else ("", "", text)
         blocks = [before.strip(), *blocks, after.strip()]
@@ -42,13 +41,15 @@ def show_answer(answer: Fields, *, text: str, is_long: bool) -> None:
     notice = answer.get("notice")
     parts: list[RenderableType] = [Text(f"({notice})", style="yellow")] if notice else []
     found = next((block for block in blocks if not _is_code(block)), "")
-    rendered = Markdown(found) if is_written else _linked(found, root)
-    parts.append(_first(console, rendered, _FOUND_LINES))
+    lines = _first(console, Markdown(found) if is_written else _linked(found, root), _FOUND_LINES)
+    parts.append(Group(*lines))
     best = next((block for block in blocks if _is_code(block)), None)
     if best and not is_written:
         place = _PLACE.match(best)
         is_named = place is not None and f"{place[1]}:{place[2]}" in found
-        parts.append(_code(best, root, most=_CODE_LINES + is_named, is_headed=not is_named))
+        # Beside it stand a line that says how much follows, the other places, and the last line.
+        most = _LINES - len(lines) - 3 - (not is_named)
+        parts.append(_code(best, root, most=most, is_headed=not is_named))
     parts.append(_last(answer, root, skipped=int(bool(best) and not is_written)))
     console.print(Group(*_apart(parts)))
 
@@ -58,7 +59,17 @@ def _apart(parts: Sequence[RenderableType]) -> Iterator[RenderableType]:
         yield Padding(part, (0, 0, 0 if part is parts[-1] else 1, 0))
 
 
-def _first(console: Console, shown: RenderableType, most: int) -> RenderableType:
+def _blocks(said: str) -> Iterator[str]:
+    """What stands between blank lines; a place below a sentence is a block of its own."""
+    for block in said.split("\n\n"):
+        lines = block.split("\n")
+        code = next((n for n, line in enumerate(lines) if _NUMBERED.fullmatch(line)), 0)
+        for part in (lines[: max(0, code - 1)], lines[max(0, code - 1) :]):
+            if "".join(part).strip():
+                yield "\n".join(part)
+
+
+def _first(console: Console, shown: RenderableType, most: int) -> list[Text]:
     """The first lines of what is shown, as wide as the terminal, with a mark where more follow."""
     lines = console.render_lines(shown, pad=False)
     kept = [Text.assemble(*((s.text, s.style or "") for s in line)) for line in lines[:most]]
@@ -66,7 +77,7 @@ def _first(console: Console, shown: RenderableType, most: int) -> RenderableType
         kept[-1].rstrip()
         kept[-1].truncate(console.width - 2)
         kept[-1].append(" …", style="dim")
-    return Group(*kept)
+    return kept
 
 
 def _is_code(block: str) -> bool:

@@ -133,7 +133,7 @@ def test_figures_are_told_in_words(running: Shell, project: Path) -> None:
         "knows     1 file, 0 of them from your agent's work",
         "learned   0 findings of agents, 0 other facts",
         "answered  1 question",
-        "cost      $0.0000 in 0 calls",
+        "cost      nothing: no model was called",
         f"saved     about {told_saved:,} tokens of reading, less answers and models",
         "agent     nothing heard of its work since the server started",
     ]
