@@ -32,7 +32,13 @@ def config(ctx: click.Context) -> None:
 @json_option
 @configured
 def show(configuration: Configuration, *, as_json: bool = False) -> None:
-    """Print each setting with its value and where it was set; never a secret."""
+    """Print each setting with its value and where it was set; never a secret.
+
+    \b
+    Examples:
+      live-memory config show
+      live-memory config show --json
+    """
     dumped = configuration.settings.model_dump(mode="json")
     values = {name: _shown(name, value) for name, value in dumped.items()}
     port = _port_in_force(configuration.settings)
@@ -85,6 +91,11 @@ def set_values(assignments: Sequence[str], *, as_json: bool) -> None:
 
     KEY= goes back to the default; KEY=- reads the value from standard input, which is the only
     way for a key.
+
+    \b
+    Examples:
+      live-memory config set provider=none
+      live-memory config set api_key=-
     """
     changes = _parsed(assignments)
     file = config_file()
@@ -115,7 +126,12 @@ def set_values(assignments: Sequence[str], *, as_json: bool) -> None:
 @json_option
 @configured
 def test(configuration: Configuration, *, as_json: bool) -> None:
-    """Ask the model once and print what it can carry."""
+    """Ask the model once and print what it can carry.
+
+    \b
+    Examples:
+      live-memory config test
+    """
     verdict = post(find(configuration.settings), "/v1/models/test", {})
     if as_json:
         click.echo(json.dumps(verdict))

@@ -280,7 +280,14 @@ def connect(
     as_json: bool,
     data_dir: str | None,
 ) -> int:
-    """Let HOST ask, and be learned from: claude, codex, gemini, opencode, vscode, cursor, cline."""
+    """Let HOST ask, and be learned from: claude, codex, gemini, opencode, vscode, cursor, cline.
+
+    \b
+    Examples:
+      live-memory connect codex --dry-run
+      live-memory connect cursor --project
+      live-memory connect --print
+    """
     program, warning = _program(os.environ)
     if only_print:
         shown = snippets(program)
@@ -347,7 +354,12 @@ def disconnect(
     as_json: bool,
     data_dir: str | None,
 ) -> int:
-    """Take out of HOST what connect wrote, and nothing else."""
+    """Take out of HOST what connect wrote, and nothing else.
+
+    \b
+    Examples:
+      live-memory disconnect codex
+    """
     scope = _scope(cwd, is_project=is_project)
     files = _Files(host, scope, _record(data_dir))
     lines = removing(host, home=scope.home) if not is_project and has_commands(host) else ()

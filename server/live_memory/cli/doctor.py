@@ -502,7 +502,13 @@ def _looked(look: _Look, settings: Settings) -> Iterator[Check]:
 @json_option
 @configured
 def doctor(configuration: Configuration, *, as_json: bool) -> int:
-    """Check the installation and name the fix for what is wrong."""
+    """Check the installation and name the fix for what is wrong.
+
+    \b
+    Examples:
+      live-memory doctor
+      live-memory doctor --json
+    """
     checks = [check for look in _CHECKS for check in _looked(look, configuration.settings)]
     is_fine = all(check.verdict is not CheckVerdict.FAIL for check in checks)
     if as_json:

@@ -37,7 +37,13 @@ def facts() -> None:
 @json_option
 @configured
 def list_(configuration: Configuration, *, stale: bool, cwd: str, as_json: bool) -> None:
-    """List the newest facts first."""
+    """List the newest facts first.
+
+    \b
+    Examples:
+      live-memory facts list
+      live-memory facts list --stale --cwd ~/src/flask
+    """
     wanted = {"stale": "1"} if stale else {}
     reply = get(find(configuration.settings), "/v1/facts", cwd=absolute(cwd), **wanted)
     found = _forms(reply, "facts")
@@ -56,7 +62,12 @@ def list_(configuration: Configuration, *, stale: bool, cwd: str, as_json: bool)
 @json_option
 @configured
 def why(configuration: Configuration, *, fact_id: str, cwd: str, as_json: bool) -> None:
-    """Say what a fact rests on: sources, dates, the questions it came from."""
+    """Say what a fact rests on: sources, dates, the questions it came from.
+
+    \b
+    Examples:
+      live-memory facts why 3f2a
+    """
     fact = _named(find(configuration.settings), fact_id, absolute(cwd))
     click.echo(json.dumps(fact) if as_json else _reasons(fact))
 
@@ -67,7 +78,12 @@ def why(configuration: Configuration, *, fact_id: str, cwd: str, as_json: bool) 
 @json_option
 @configured
 def pin(configuration: Configuration, *, fact_id: str, cwd: str, as_json: bool) -> None:
-    """Keep a fact in view."""
+    """Keep a fact in view.
+
+    \b
+    Examples:
+      live-memory facts pin 3f2a
+    """
     _change(configuration, "pin", fact_id, cwd=absolute(cwd), as_json=as_json)
 
 
@@ -77,7 +93,12 @@ def pin(configuration: Configuration, *, fact_id: str, cwd: str, as_json: bool) 
 @json_option
 @configured
 def forget(configuration: Configuration, *, fact_id: str, cwd: str, as_json: bool) -> None:
-    """Drop a fact for good: it is not learned again by itself."""
+    """Drop a fact for good: it is not learned again by itself.
+
+    \b
+    Examples:
+      live-memory facts forget 3f2a
+    """
     _change(configuration, "forget", fact_id, cwd=absolute(cwd), as_json=as_json)
 
 
@@ -151,7 +172,13 @@ def _forms(reply: Form, name: str) -> Sequence[Form]:
 @json_option
 @configured
 def stats(configuration: Configuration, *, cwd: str, as_json: bool) -> None:
-    """Show what is remembered about a workspace."""
+    """Show what is remembered about a workspace.
+
+    \b
+    Examples:
+      live-memory stats
+      live-memory stats --cwd ~/src/flask --json
+    """
     figures = get(find(configuration.settings), "/stats", cwd=absolute(cwd))
     now = datetime.datetime.now(datetime.UTC).timestamp()  # noqa: TID251  (no port here)
     click.echo(json.dumps(figures) if as_json else told(figures, now=now))
@@ -166,7 +193,13 @@ def stats(configuration: Configuration, *, cwd: str, as_json: bool) -> None:
 def empty(
     configuration: Configuration, *, scope: str | None, everything: bool, cwd: str, as_json: bool
 ) -> None:
-    """Forget a workspace, or all of them; files in the workspace are not touched."""
+    """Forget a workspace, or all of them; files in the workspace are not touched.
+
+    \b
+    Examples:
+      live-memory empty
+      live-memory empty all
+    """
     body: dict[str, object] = {"all": True} if scope or everything else {"cwd": absolute(cwd)}
     outcome = post(find(configuration.settings), "/clear", body)
     if as_json:

@@ -77,7 +77,13 @@ def command(
     data_dir: str | None,
     as_json: bool,
 ) -> None:
-    """Learn from past sessions of coding tools: files seen, and what was asked and concluded."""
+    """Learn from past sessions of coding tools: files seen, and what was asked and concluded.
+
+    \b
+    Examples:
+      live-memory import --dry-run
+      live-memory import --host codex --days 90
+    """
     configuration = load_configuration({"data_dir": data_dir})
     settings = configuration.settings
     if not settings.passive:

@@ -24,7 +24,13 @@ _STOP_S = 15.0
 @json_option
 @configured
 def start(configuration: Configuration, *, as_json: bool) -> None:
-    """Start the server in the background, unless it runs."""
+    """Start the server in the background, unless it runs.
+
+    \b
+    Examples:
+      live-memory start
+      live-memory start --port 7800
+    """
     server = ensure_running(configuration, within_s=_START_S)
     lines = _connect_lines()
     why = elsewhere(configuration, server)
@@ -42,7 +48,13 @@ def start(configuration: Configuration, *, as_json: bool) -> None:
 @json_option
 @configured
 def status(configuration: Configuration, *, as_json: bool) -> None:
-    """Say whether the server runs, and where."""
+    """Say whether the server runs, and where.
+
+    \b
+    Examples:
+      live-memory status
+      live-memory status --json
+    """
     server = find(configuration.settings)
     if as_json:
         click.echo(json.dumps(_form(server, configuration.settings)))
@@ -57,7 +69,12 @@ def status(configuration: Configuration, *, as_json: bool) -> None:
 @json_option
 @configured
 def stop(configuration: Configuration, *, as_json: bool) -> None:
-    """Stop the server; what it knows is saved first."""
+    """Stop the server; what it knows is saved first.
+
+    \b
+    Examples:
+      live-memory stop
+    """
     pid = end_running(configuration.settings)
     if as_json:
         click.echo(json.dumps({"stopped": False} if pid is None else {"stopped": True, "pid": pid}))

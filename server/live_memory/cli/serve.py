@@ -66,7 +66,13 @@ _OURS_S = 0.5
 @click.option("--idle-exit-s", type=int, help="Seconds of quiet after which it ends; 0 is never.")
 @click.option("--print-limits", is_flag=True, help="Print every published limit as JSON and stop.")
 def command(*, print_limits: bool, mode: str, **flags: object) -> None:
-    """Run the server in the foreground."""
+    """Run the server in the foreground.
+
+    \b
+    Examples:
+      live-memory serve
+      live-memory serve --port 7800 --data-dir /tmp/lm
+    """
     if print_limits:
         from live_memory.web.application import published_limits  # noqa: PLC0415  (takes long)
 

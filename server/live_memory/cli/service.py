@@ -339,7 +339,13 @@ def service() -> None:
 @click.option("--print", "only_print", is_flag=True, help="Print the unit and change nothing.")
 @configured
 def install(configuration: Configuration, *, is_system: bool, only_print: bool) -> None:
-    """Write the unit and start it; without --system, when you log in."""
+    """Write the unit and start it; without --system, when you log in.
+
+    \b
+    Examples:
+      live-memory service install
+      live-memory service install --print
+    """
     settings = configuration.settings
     there = supervisor(is_system=is_system)
     described = _described(settings, is_system=is_system)
@@ -366,7 +372,12 @@ def install(configuration: Configuration, *, is_system: bool, only_print: bool) 
 @_system
 @configured
 def uninstall(configuration: Configuration, *, is_system: bool) -> None:
-    """Stop it and remove what install wrote; what it knows stays."""
+    """Stop it and remove what install wrote; what it knows stays.
+
+    \b
+    Examples:
+      live-memory service uninstall
+    """
     settings = configuration.settings
     there = supervisor(is_system=is_system)
     environment = settings.data_dir / ENVIRONMENT
@@ -384,7 +395,12 @@ def uninstall(configuration: Configuration, *, is_system: bool) -> None:
 @json_option
 @configured
 def status(configuration: Configuration, *, is_system: bool, as_json: bool) -> int:
-    """Say whether a service is installed, runs and answers."""
+    """Say whether a service is installed, runs and answers.
+
+    \b
+    Examples:
+      live-memory service status
+    """
     there = supervisor(is_system=is_system)
     found = {
         "file": str(there.file),

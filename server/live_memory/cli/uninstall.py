@@ -67,7 +67,13 @@ Going = dict[Path, Callable[[Path], object]]
 def uninstall(
     configuration: Configuration, *, purge: bool, yes: bool, dry_run: bool, as_json: bool
 ) -> int:
-    """End the server and remove what it wrote, but for what it knows and your settings."""
+    """End the server and remove what it wrote, but for what it knows and your settings.
+
+    \b
+    Examples:
+      live-memory uninstall --dry-run
+      live-memory uninstall --purge
+    """
     settings = configuration.settings
     is_ours = _is_ours(settings.data_dir)
     if purge and not (yes or dry_run):
