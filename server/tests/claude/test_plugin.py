@@ -58,11 +58,11 @@ def test_the_commands_put_real_figures_and_settings_before_the_model(stage: Stag
     )
 
     *_, stats, config, empty, stats_after = outcome.said()
-    assert re.search(r"^files +2 indexed, ", stats, re.MULTILINE)
-    assert re.search(r"^questions +1$", stats, re.MULTILINE)
+    assert re.search(r"^knows +2 files, ", stats, re.MULTILINE)
+    assert re.search(r"^answered +1 question$", stats, re.MULTILINE)
     assert re.search(rf"^data_dir +{stage.data_dir}  \(default\)$", config, re.MULTILINE)
     assert f"forgot {stage.project}" in empty
-    assert re.search(r"^questions +0$", stats_after, re.MULTILINE)
+    assert re.search(r"^answered +0 questions$", stats_after, re.MULTILINE)
 
 
 @pytest.mark.real("claude")
