@@ -31,7 +31,7 @@ from live_memory.core.reading.observation import visible
 from live_memory.core.reading.redaction import Redactor
 from live_memory.flow.ingest import MOST_CONCLUSIONS, Ingestor
 from live_memory.flow.reader import Reader
-from live_memory.ports import HostDialect, Spool, WorkspaceIdentity, Worktrees
+from live_memory.ports import HostDialect, Missed, Spool, WorkspaceIdentity, Worktrees
 
 __all__ = ["Reception"]
 
@@ -103,7 +103,7 @@ class Reception:
         self._spool = spool
         self._worktrees = worktrees
         self._private = tuple(private)
-        self._look = anyio.Event()
+        self._look, self._draining = anyio.Event(), anyio.Lock()
         # While what was written down before the start is not taken up; who does not `run` has none.
         self._is_behind = False
         self._caught_up = anyio.Event()
@@ -134,6 +134,9 @@ class Reception:
         """
         if self._is_behind:
             await self._caught_up.wait()
+        elif any("last_assistant_message" in payload for payload in payloads):
+            # What was asked may have been written down while the server came up.
+            await self._drain()
         await self._take(payloads, project=project)
 
     async def unlearned(self, project: str) -> int:
@@ -268,15 +271,18 @@ class Reception:
         return found
 
     async def _drain(self) -> None:
-        while taken := await self._spool.take():
-            for missed in taken:
-                try:
-                    if missed.payload is None:
-                        (await self._opened(missed.project)).ingestor.lost(missed.dropped)
-                    else:
-                        await self._take([missed.payload], project=missed.project)
-                except LiveMemoryError:
-                    continue  # the folder is gone since
+        async with self._draining:
+            while taken := await self._spool.take():
+                for missed in taken:
+                    await self._take_up(missed)
+
+    async def _take_up(self, missed: Missed) -> None:
+        # Its folder may be gone since.
+        with suppress(LiveMemoryError):
+            if missed.payload is None:
+                (await self._opened(missed.project)).ingestor.lost(missed.dropped)
+            else:
+                await self._take([missed.payload], project=missed.project)
 
 
 def _told_of(report: HostReport) -> object:
