@@ -320,3 +320,19 @@ def test_the_first_session_is_told_once_that_conclusions_are_kept(
     assert told(desk.data_dir) == first
     (tmp_path / "file").touch()
     assert told(tmp_path / "file") is None
+
+
+def test_what_was_asked_before_the_server_was_there_is_the_task_of_what_comes_live(
+    desk: Desk,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    """It is written down after the server looked for the last time."""
+    with running_server(tmp_path / "server") as server:
+        server.ask("Where is anything?", desk.project)
+        environ = {"LIVE_MEMORY_DATA_DIR": str(server.data_dir)}
+        said = server.data_dir / "server.json"
+        hidden = said.rename(tmp_path / "hidden")
+        assert is_silent(desk.run(event("UserPromptSubmit", prompt="Why is it 3?"), **environ))
+        hidden.rename(said)
+        assert is_silent(desk.run(stop("It is 3 in a.py:1."), **environ))
+        assert [one.task for one in heard_by(server)] == ["Why is it 3?"]
