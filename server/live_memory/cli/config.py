@@ -3,7 +3,6 @@
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import click
 from pydantic import SecretStr
 
 from live_memory.cli.connection import find, post
-from live_memory.cli.environment import Failure
+from live_memory.cli.environment import Failure, write_whole
 from live_memory.cli.main import absolute, configured, json_option, load_configuration
 from live_memory.core.errors import InvalidRequest
 from live_memory.core.reading.redaction import DEFAULT
@@ -197,12 +196,7 @@ def _write(file: Path, changes: Mapping[str, object]) -> None:
             else:
                 document[key] = value
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor, new = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-        with os.fdopen(descriptor, "w", encoding="utf-8") as out:
-            out.write(tomlkit.dumps(document))
-            out.flush()
-            os.fsync(out.fileno())
-        Path(new).replace(file)
+        write_whole(file, tomlkit.dumps(document).encode())
     except (OSError, ValueError) as problem:
         raise InvalidRequest(f"{file} cannot be changed: {problem}") from problem
 

@@ -8,6 +8,7 @@ import ctypes
 import fcntl
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -35,6 +36,7 @@ __all__ = [
     "plugin_watch",
     "settings_in",
     "trouble_of",
+    "write_whole",
 ]
 
 # What a host sets for what it starts; a person's own shell has none of them.
@@ -224,6 +226,25 @@ def is_alive(pid: int) -> bool:
     except OSError:
         return True  # no /proc here, or it went just now: the next look tells
     return not state.rpartition(")")[2].lstrip().startswith("Z")
+
+
+def write_whole(file: Path, data: bytes) -> None:
+    """Write a file that only its owner reads, in one step.
+
+    Raises:
+        OSError: the disk does not take it; what was there before is.
+    """
+    descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    new = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as out:
+            out.write(data)
+            out.flush()
+            os.fsync(out.fileno())
+        new.replace(file)
+    except OSError:
+        new.unlink(missing_ok=True)
+        raise
 
 
 class FileLock:

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +18,7 @@ from pathlib import Path
 import click
 
 from live_memory.cli.connection import ProvenServer, get, post
-from live_memory.cli.environment import ExitCode, Failure
+from live_memory.cli.environment import ExitCode, Failure, write_whole
 from live_memory.cli.launcher import ensure_running
 from live_memory.cli.main import absolute, data_dir_option, json_option, load_configuration
 from live_memory.core.errors import InvalidRequest
@@ -360,14 +359,8 @@ class _Cursor:
             self._known[log.identity] = (log.size, end)
         while len(self._known) > _MOST_LOGS:
             del self._known[next(iter(self._known))]
-        folder, start = self._file.parent, f".{self._file.name}."
         try:
-            descriptor, new = tempfile.mkstemp(dir=folder, prefix=start)
-            with os.fdopen(descriptor, "w", encoding="ascii") as out:
-                json.dump(self._known, out)
-                out.flush()
-                os.fsync(out.fileno())
-            Path(new).replace(self._file)
+            write_whole(self._file, json.dumps(self._known).encode())
         except OSError as problem:
             why = f"'{self._file}' cannot be written ({problem.strerror}): what was sent is learned"
             raise Failure(why, code=ExitCode.FAILED, kind="system") from problem

@@ -122,12 +122,8 @@ def _linked(text: str, root: str, *, style: str = "") -> Text:
     shown = Text(text, style=style)
     for place in _PLACE.finditer(text):
         if root:
-            shown.stylize(f"link {_address(root, place[1])}", *place.span())
+            shown.stylize(f"link {Path(root, place[1]).as_uri()}", *place.span())
     return shown
-
-
-def _address(root: str, path: str) -> str:
-    return Path(root, path).as_uri()
 
 
 def _last(answer: Fields, root: str, *, skipped: int) -> RenderableType:

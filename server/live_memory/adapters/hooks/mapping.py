@@ -23,6 +23,7 @@ from live_memory.core.hosts.events import (
     SessionBegan,
     SessionEnded,
     TaskGiven,
+    count_in,
     joined,
 )
 from live_memory.core.values import Author, Instant
@@ -298,20 +299,20 @@ def _folder_of(told: Told) -> str | None:
 def _ending(told: Told) -> Ending:
     if told.response.get("interrupted") is True or told.payload.get("is_interrupt") is True:
         return Ending.INTERRUPTED
-    failed = told.name.endswith("Failure") or _count(told.response, "exit")
+    failed = told.name.endswith("Failure") or count_in(told.response, "exit")
     return Ending.FAILED if failed else Ending.SUCCEEDED
 
 
 def _lines_seen(given: Fields, response: Fields) -> LineSlice | None:
     """The lines that were shown: as the host counted them, else as it was asked for."""
     file = _fields(response, "file")
-    first, count = _count(file, "startLine"), _count(file, "numLines")
+    first, count = count_in(file, "startLine"), count_in(file, "numLines")
     if first is None or count is None:
-        first, count = _count(given, "offset"), _count(given, "limit")
+        first, count = count_in(given, "offset"), count_in(given, "limit")
     start = max(0, (first or 1) - 1)
     if first is not None or count is not None:
         return LineSlice(start, None if count is None else start + count)
-    first, last = _count(given, *_FIRST), _count(given, *_LAST)
+    first, last = count_in(given, *_FIRST), count_in(given, *_LAST)
     if first is None and last is None:
         return None
     return LineSlice(max(0, (first or 1) - 1), last)
@@ -322,7 +323,7 @@ def _regions(response: Fields) -> Iterator[tuple[int, int]]:
     if len(hunks) > _MOST_REGIONS:
         return
     for hunk in hunks:
-        first, count = _count(hunk, "newStart"), _count(hunk, "newLines")
+        first, count = count_in(hunk, "newStart"), count_in(hunk, "newLines")
         if first and count:
             yield first, first + count - 1
 
@@ -341,12 +342,3 @@ def _text(of: Fields, *names: str) -> str | None:
     """The first of some fields that is a text."""
     values = (of.get(name) for name in names)
     return next((value for value in values if isinstance(value, str) and value), None)
-
-
-def _count(of: Fields, *names: str) -> int | None:
-    """The first of some fields that is a number of lines."""
-    for name in names:
-        value = of.get(name)
-        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31:
-            return value
-    return None

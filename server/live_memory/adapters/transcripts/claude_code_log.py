@@ -10,14 +10,13 @@ from live_memory.adapters.transcripts.session_log import (
     LogLines,
     PastEvent,
     Teller,
-    count,
     fields,
     log_files,
     rows,
     text,
     texts_in,
 )
-from live_memory.core.hosts.events import Ending
+from live_memory.core.hosts.events import Ending, count_in
 
 __all__ = ["claude_code_logs"]
 
@@ -123,9 +122,9 @@ def _tool(teller: Teller, call: Fields, response: Fields) -> Iterator[PastEvent]
     match text(call, "name"):
         case "Read":
             file = fields(response, "file")
-            first, lines = count(file, "startLine"), count(file, "numLines")
+            first, lines = count_in(file, "startLine"), count_in(file, "numLines")
             if first is None or lines is None:
-                first, lines = count(given, "offset"), count(given, "limit")
+                first, lines = count_in(given, "offset"), count_in(given, "limit")
             yield from teller.viewed(path, first, lines)
         case "Write":
             yield from teller.wrote(path)
@@ -141,6 +140,6 @@ def _tool(teller: Teller, call: Fields, response: Fields) -> Iterator[PastEvent]
 
 def _regions(response: Fields) -> Iterator[tuple[int, int]]:
     for hunk in rows(response, "structuredPatch"):
-        first, lines = count(hunk, "newStart"), count(hunk, "newLines")
+        first, lines = count_in(hunk, "newStart"), count_in(hunk, "newLines")
         if first and lines:
             yield first, lines

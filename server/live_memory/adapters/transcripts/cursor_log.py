@@ -10,14 +10,13 @@ from live_memory.adapters.transcripts.session_log import (
     LogLines,
     PastEvent,
     Teller,
-    count,
     fields,
     log_files,
     rows,
     text,
     texts_in,
 )
-from live_memory.core.hosts.events import Ending
+from live_memory.core.hosts.events import Ending, count_in
 
 __all__ = ["cursor_logs"]
 
@@ -61,7 +60,7 @@ def _called(teller: Teller, name: str, given: Fields) -> Iterator[PastEvent]:
     teller.works()
     path = text(given, "path", "file_path", "target_file")
     if name in _READS:
-        yield from teller.viewed(path, count(given, "offset"), count(given, "limit"))
+        yield from teller.viewed(path, count_in(given, "offset"), count_in(given, "limit"))
     elif name in _WRITES:
         yield from teller.wrote(path)
     elif name in _EDITS:

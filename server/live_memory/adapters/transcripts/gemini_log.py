@@ -10,7 +10,6 @@ from live_memory.adapters.transcripts.session_log import (
     LogLines,
     PastEvent,
     Teller,
-    count,
     fields,
     log_files,
     object_in,
@@ -19,7 +18,7 @@ from live_memory.adapters.transcripts.session_log import (
     text,
     texts_in,
 )
-from live_memory.core.hosts.events import Ending, shortened
+from live_memory.core.hosts.events import Ending, count_in, shortened
 from live_memory.core.hosts.notices import LONGEST_CONCLUSION
 
 __all__ = ["gemini_logs"]
@@ -139,7 +138,7 @@ def _called(teller: Teller, call: Fields) -> Iterator[PastEvent]:
     elif call["status"] == "success":
         match call["name"]:
             case "read_file":
-                first, last = count(given, "start_line"), count(given, "end_line")
+                first, last = count_in(given, "start_line"), count_in(given, "end_line")
                 lines = None if last is None else max(0, last - (first or 1) + 1)
                 yield from teller.viewed(path, first, lines)
             case "write_file":

@@ -17,13 +17,12 @@ from live_memory.adapters.transcripts.session_log import (
     Teller,
     Unread,
     checked_file,
-    count,
     fields,
     hunks,
     object_in,
     text,
 )
-from live_memory.core.hosts.events import Ending
+from live_memory.core.hosts.events import Ending, count_in
 
 __all__ = ["opencode_logs"]
 
@@ -137,7 +136,7 @@ def _called(teller: Teller, part: Fields, state: Fields, edited: set[str]) -> It
             yield from teller.ran(command, text(given, "workdir"), ending=ending)
         case "read" if is_done:
             shown = fields(result, "display")
-            first, last = count(shown, "lineStart"), count(shown, "lineEnd")
+            first, last = count_in(shown, "lineStart"), count_in(shown, "lineEnd")
             lines = None if last is None or first is None else max(0, last - first + 1)
             yield from teller.viewed(path, first, lines)
         case "write" if is_done:

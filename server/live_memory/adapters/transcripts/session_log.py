@@ -35,7 +35,6 @@ __all__ = [
     "Teller",
     "Unread",
     "checked_file",
-    "count",
     "fields",
     "hunks",
     "log_files",
@@ -404,12 +403,3 @@ def texts_in(content: object) -> str:
         return content
     parts = content if isinstance(content, list) else []
     return "\n".join(filter(None, (text(one, "text") for one in parts if isinstance(one, dict))))
-
-
-def count(of: Fields, *names: str) -> int | None:
-    """The first number of lines by one of these names in a record."""
-    for name in names:
-        value = of.get(name)
-        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31:
-            return value
-    return None

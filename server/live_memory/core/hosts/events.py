@@ -5,6 +5,7 @@ Paths are absolute, with `/` between parts, as the host wrote them; none was loo
 
 import posixpath
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -26,6 +27,7 @@ __all__ = [
     "SessionEnded",
     "TaskGiven",
     "as_absolute",
+    "count_in",
     "inside",
     "joined",
     "lines_shown",
@@ -165,6 +167,15 @@ class HostReport:
     records: str | None = None
     is_understood: bool = True
     call: str | None = None
+
+
+def count_in(fields: Mapping[str, object], *names: str) -> int | None:
+    """The first number of lines by one of these names in what a host says."""
+    for name in names:
+        value = fields.get(name)
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31:
+            return value
+    return None
 
 
 def shortened(text: str, most: int) -> str:

@@ -536,7 +536,7 @@ function tiles(stats) {
   return h(
     "dl",
     { class: "tiles" },
-    tile("Files known", number.format(files), `${number.format(stats.entries)} entries in the window`),
+    tile("Files known", number.format(files), `${plural(stats.entries, "entry", "entries")} in the window`),
     tile("Findings", number.format(facts), stale ? `${number.format(stale)} in changed files` : facts ? "all in unchanged files" : null),
     tile("Questions", number.format(asked), known ? `${number.format(known)} led by findings` : null),
     tile("Cost", money(cost), plural(calls, "model call")),
