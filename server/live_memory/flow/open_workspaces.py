@@ -27,8 +27,15 @@ from live_memory.flow.answer_question import ask, tell_how_far
 from live_memory.flow.indexing import IndexState
 from live_memory.flow.jobs import Jobs, Progress, keep_warm
 from live_memory.flow.model_slot import Borrowed, Companion, ModelSlot, ProbeVerdict, probe
+from live_memory.flow.notes import Notes
 from live_memory.flow.workspace import Workspace, WorkspaceStats, WorkspaceSummary, statistics
-from live_memory.ports import SignalSink, SnapshotStore, WorkspaceIdentity, Workspaces, Worktrees
+from live_memory.ports import (
+    SignalSink,
+    SnapshotStore,
+    WorkspaceIdentity,
+    Workspaces,
+    Worktrees,
+)
 
 __all__ = ["Hub", "WorkspaceRow"]
 
@@ -311,6 +318,7 @@ class Hub:
         store: SnapshotStore,
         signals: SignalSink,
         trees: Worktrees,
+        notes: Callable[..., Notes],
         companion: Companion | None = None,
         warm_idle_s: float | None = None,
         most_open: int = _MOST_OPEN,
@@ -318,6 +326,7 @@ class Hub:
     ) -> None:
         self.models = ModelSlot(companion)
         self.jobs = Jobs(self.ask)
+        self.notebook = notes(opened=self.opened)
         self._sharing = Sharing(trees, opened=self.opened)
         self._warm_idle_s = warm_idle_s
         self._workspaces = workspaces
@@ -341,6 +350,7 @@ class Hub:
             if self._warm_idle_s is not None:
                 tasks.start_soon(keep_warm, self._warm_idle_s, self.models, self._open.now)
             tasks.start_soon(self._keep_spend)
+            tasks.start_soon(self.notebook.user.run)
             task_status.started()
             try:
                 await anyio.sleep_forever()
@@ -514,7 +524,7 @@ class Hub:
         """Why the server is degraded, in words for a person; nothing when all is well."""
         companion = self.models.companion
         unkept = (companion.purse.problem,) if companion and companion.purse.problem else ()
-        return (*unkept, *self._open.problems)
+        return (*unkept, *self._open.problems, *self.notebook.user.problems)
 
     @property
     def notes(self) -> tuple[str, ...]:

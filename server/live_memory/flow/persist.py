@@ -12,7 +12,13 @@ import anyio
 
 from live_memory.core.errors import LiveMemoryError, StoreUnavailable
 from live_memory.core.hosts.notices import Interest
-from live_memory.core.memory.window import FactPinned, Forgotten, MemoryEvent, QuestionAnswered
+from live_memory.core.memory.window import (
+    FactPinned,
+    Forgotten,
+    MemoryEvent,
+    QuestionAnswered,
+    Telling,
+)
 from live_memory.core.reading.lookup import FirstCommit
 from live_memory.core.saving.journal import EventApplied, HostNotice, JournalRecord
 from live_memory.core.saving.snapshot import Beginning, Memory, Restored
@@ -144,11 +150,18 @@ class Persister:
     async def promised(self, event: MemoryEvent) -> None:
         """Wait until an event that happened survives a crash, if somebody waits to hear of it.
 
-        A disk that hangs or fails is not waited for: `problem` says so, and the reply is in time.
+        For an answer a disk that hangs or fails is not waited for: `problem` says so, and the reply
+        is in time.
+
+        Raises:
+            StoreUnavailable: what somebody told does not survive it.
         """
-        if isinstance(event, _PROMISED):
+        batch = self._batch if self._batch.told else self._writing
+        if isinstance(event, Telling):
+            await self._kept(batch)
+        elif isinstance(event, _PROMISED):
             with anyio.move_on_after(_REPLY_WAITS_S), suppress(StoreUnavailable):
-                await self._kept(self._batch if self._batch.told else self._writing)
+                await self._kept(batch)
 
     async def run(self) -> None:
         """Write down and save, until cancelled."""

@@ -317,6 +317,7 @@ class Workspace:
 
         Raises:
             Busy: too many events are waiting, or the workspace is closing.
+            StoreUnavailable: what somebody told is there, and would not survive a crash.
         """
         letter = _Letter(event, sent)
         try:

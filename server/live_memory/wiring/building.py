@@ -32,9 +32,11 @@ from live_memory.core.reading.redaction import DEFAULT, Redactor
 from live_memory.core.values import Instant
 from live_memory.flow.indexing import Turns
 from live_memory.flow.model_slot import Companion, ModelRest, SpendLimiter
+from live_memory.flow.notes import Notes
 from live_memory.flow.open_workspaces import Hub
 from live_memory.flow.reader import Reader
 from live_memory.flow.receive_events import Reception
+from live_memory.flow.user_space import UserSpace
 from live_memory.flow.workspace import Surroundings, Workspace
 from live_memory.ports import HostDialect, SignalSink, SnapshotStore, WorkspaceIdentity, Workspaces
 from live_memory.settings import Configuration, Settings
@@ -195,6 +197,7 @@ def _hub(
     least = Level[settings.log_level.upper()]
     signals = LogSink(log, now=_SystemClock().now, least=least)
     store = JsonFiles(_kept(settings))
+    user = UserSpace(store=JsonFiles(settings.data_dir / "user"), signals=signals)
     workspaces = workspaces_of(settings, redactor)
     opener = _Opener(
         settings, workspaces=workspaces, store=store, signals=signals, redactor=redactor
@@ -205,6 +208,7 @@ def _hub(
         store=store,
         signals=signals,
         trees=GitWorktrees(),
+        notes=functools.partial(Notes, user=user, redactor=redactor, clock=_SystemClock()),
         companion=companion,
         warm_idle_s=settings.keep_warm_max_idle_s if settings.keep_warm else None,
         most_in_use=room_for_workspaces(),

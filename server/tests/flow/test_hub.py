@@ -114,6 +114,7 @@ async def test_a_hub_that_does_not_run_says_so() -> None:
         store=house.store,
         signals=house,
         trees=house.trees,
+        notes=house.notes,
     )
     with pytest.raises(Unavailable, match="not running"):
         await hub.stats("/app")

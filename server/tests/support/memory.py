@@ -1,8 +1,9 @@
 """A hub over workspaces that a test writes down, with everything real but the disk."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 import anyio
 
@@ -15,8 +16,10 @@ from live_memory.core.signals import Signal
 from live_memory.core.values import Instant, WorkspaceKey
 from live_memory.flow.indexing import Turns
 from live_memory.flow.model_slot import Companion, ModelRest, SpendLimiter
+from live_memory.flow.notes import Notes
 from live_memory.flow.open_workspaces import Hub
 from live_memory.flow.reader import Reader
+from live_memory.flow.user_space import UserSpace
 from live_memory.flow.workspace import Surroundings, Workspace
 from live_memory.ports import (
     EvidenceIndex,
@@ -60,6 +63,7 @@ class House:
 
     sandboxes: dict[str, Sandbox] = field(default_factory=dict)
     store: SnapshotStore = field(default_factory=InMemory)
+    user_store: SnapshotStore = field(default_factory=InMemory)
     signals: list[Signal] = field(default_factory=list)
     opened: int = 0
     at_once: int = 4
@@ -129,6 +133,12 @@ class House:
             rest=ModelRest(clock=self),
         )
 
+    @property
+    def notes(self) -> Callable[..., Notes]:
+        """What makes the notes of a hub."""
+        user = UserSpace(store=self.user_store, signals=self)
+        return partial(Notes, user=user, redactor=Redactor(), clock=self)
+
     @asynccontextmanager
     async def hub(self) -> AsyncIterator[Hub]:
         """A running hub; leaving stops it as the server does."""
@@ -138,6 +148,7 @@ class House:
             store=self.store,
             signals=self,
             trees=self.trees,
+            notes=self.notes,
             companion=self._companion(),
             warm_idle_s=self.warm_idle_s,
             most_open=self.most_open,

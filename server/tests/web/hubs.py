@@ -5,6 +5,7 @@ import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import anyio
 from starlette.routing import Route
@@ -14,11 +15,14 @@ from live_memory.core.answer import Answer, Grounding, Mode, Question
 from live_memory.core.errors import InvalidRequest, LiveMemoryError
 from live_memory.core.memory.ledger import Ledger
 from live_memory.core.memory.window import QuestionAnswered
+from live_memory.core.reading.redaction import Redactor
 from live_memory.core.signals import Signal
 from live_memory.core.values import Instant, WorkspaceKey
 from live_memory.flow.jobs import Progress
+from live_memory.flow.notes import Notes
 from live_memory.flow.open_workspaces import Hub
 from live_memory.flow.receive_events import Reception
+from live_memory.flow.user_space import UserSpace
 from live_memory.flow.workspace import Workspace, WorkspaceStats
 from live_memory.ports import Sandbox, WorkspaceIdentity
 from live_memory.web.app import App
@@ -83,6 +87,12 @@ class ScriptedHub(Hub):
             store=InMemory(),
             signals=nothing,
             trees=InMemoryWorktrees(),
+            notes=partial(
+                Notes,
+                user=UserSpace(store=InMemory(), signals=nothing),
+                redactor=Redactor(),
+                clock=FixedClock(),
+            ),
         )
         self.asked: list[Question] = []
         self.folders: list[str] = []

@@ -40,7 +40,14 @@ from live_memory.core.errors import OutsideWorkspace
 from live_memory.core.evidence.words import base_name
 from live_memory.core.values import RelPath
 
-__all__ = ["CheckedText", "check", "checked_sentences", "named_paths"]
+__all__ = [
+    "CheckedText",
+    "Resolver",
+    "check",
+    "checked_sentences",
+    "endings_of",
+    "named_paths",
+]
 
 # Which file a written name means: as it is written, else one that was cited or opened.
 

@@ -12,6 +12,7 @@ from typing import NewType, assert_never
 
 from live_memory.core.answer import Answer, Question
 from live_memory.core.memory.ledger import Fact, FactId, Ledger
+from live_memory.core.memory.notebook import Claim, Handoff, HandoffId, Note, Notebook, Withdrawal
 from live_memory.core.values import ContentHash, Instant, Origin, RelPath
 
 __all__ = [
@@ -25,9 +26,16 @@ __all__ = [
     "FileGone",
     "FileObserved",
     "Forgotten",
+    "HandoffCancelled",
+    "HandoffClaimed",
+    "HandoffLeft",
     "MemoryEvent",
+    "NoteTold",
     "NoteWritten",
+    "NotesWithdrawn",
+    "Purged",
     "QuestionAnswered",
+    "Telling",
     "Window",
     "apply",
     "current_hashes",
@@ -118,12 +126,59 @@ class FactPinned:
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """A person wants these gone: entries and facts."""
+    """A person wants these gone: entries, facts, and the answers to what was asked at a time."""
 
     entries: frozenset[EntryNumber]
     facts: frozenset[FactId]
+    asked_at: frozenset[Instant] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class NoteTold:
+    """Somebody told something to be remembered."""
+
+    note: Note
+
+
+@dataclass(frozen=True, slots=True)
+class NotesWithdrawn:
+    """Somebody says that these notes no longer count."""
+
+    notes: frozenset[str]
+    withdrawal: Withdrawal
+
+
+@dataclass(frozen=True, slots=True)
+class HandoffLeft:
+    """Somebody leaves work to the next one."""
+
+    handoff: Handoff
+
+
+@dataclass(frozen=True, slots=True)
+class HandoffClaimed:
+    """Somebody wants to take over work that was left; the first one does."""
+
+    handoff: HandoffId
+    claim: Claim
+
+
+@dataclass(frozen=True, slots=True)
+class HandoffCancelled:
+    """Work that was left is not to be taken over any more."""
+
+    handoff: HandoffId
+    withdrawal: Withdrawal
+
+
+@dataclass(frozen=True, slots=True)
+class Purged:
+    """A person wants no trace of these notes and handoffs."""
+
+    ids: frozenset[str]
+
+
+Telling = NoteTold | NotesWithdrawn | HandoffLeft | HandoffClaimed | HandoffCancelled | Purged
 MemoryEvent = (
     FileObserved
     | FileChanged
@@ -134,6 +189,7 @@ MemoryEvent = (
     | NoteWritten
     | FactPinned
     | Forgotten
+    | Telling
 )
 
 
@@ -166,6 +222,7 @@ class Window:
     entries: tuple[Entry, ...] = ()
     archive: tuple[QuestionAnswered, ...] = ()
     settled: Mapping[RelPath, ContentHash] = field(default_factory=lambda: MappingProxyType({}))
+    notebook: Notebook = field(default_factory=Notebook)
 
 
 def apply(window: Window, event: MemoryEvent) -> Window:
@@ -189,6 +246,24 @@ def apply(window: Window, event: MemoryEvent) -> Window:
             return replace(seen, ledger=seen.ledger.with_pin(event.fact))
         case Forgotten():
             return _forgotten(seen, event)
+        case _:
+            return replace(seen, notebook=_told(seen.notebook, event))
+
+
+def _told(notebook: Notebook, event: Telling) -> Notebook:
+    match event:
+        case NoteTold(note):
+            return notebook.with_note(note)
+        case NotesWithdrawn(ids, withdrawal):
+            return notebook.without(ids, withdrawal)
+        case HandoffLeft(handoff):
+            return notebook.with_handoff(handoff)
+        case HandoffClaimed(named, claim):
+            return notebook.with_claim(named, claim)
+        case HandoffCancelled(named, withdrawal):
+            return notebook.with_cancelled(named, withdrawal)
+        case Purged(ids):
+            return notebook.erased(ids)
         case _:
             assert_never(event)
 
@@ -247,10 +322,17 @@ def _forgotten(window: Window, event: Forgotten) -> Window:
     # The bytes of a file outlive the entry that told them: else older ones would be current again.
     hashes = current_hashes(window)
     settled = {path: sha for path in window.settled if (sha := hashes[path]) is not None}
+    answered = {
+        entry.number
+        for entry in window.entries
+        if isinstance(entry.content, QuestionAnswered)
+        and entry.content.question.asked_at in event.asked_at
+    }
     return replace(
         window,
         ledger=window.ledger.without(event.facts),
-        entries=_without(window, event.entries),
+        entries=_without(window, event.entries | answered),
+        archive=tuple(a for a in window.archive if a.question.asked_at not in event.asked_at),
         settled=MappingProxyType(settled),
     )
 

@@ -25,7 +25,13 @@ from live_memory.core.memory.window import (
     FileGone,
     FileObserved,
     Forgotten,
+    HandoffCancelled,
+    HandoffClaimed,
+    HandoffLeft,
+    NotesWithdrawn,
+    NoteTold,
     NoteWritten,
+    Purged,
     QuestionAnswered,
     Window,
 )
@@ -47,6 +53,12 @@ _KINDS: Mapping[type, str] = {
     Concluded: "concluded",
     FactPinned: "pinned",
     Forgotten: "forgotten",
+    NoteTold: "told",
+    NotesWithdrawn: "withdrawn",
+    HandoffLeft: "handed over",
+    HandoffClaimed: "claimed",
+    HandoffCancelled: "cancelled",
+    Purged: "purged",
     FileInterest: "file",
     Search: "search",
     AnythingChanged: "anything",
@@ -72,11 +84,13 @@ _INLINE: Mapping[type, str] = {
 }
 # Only earlier versions read these.
 _FOR_EARLIER: Mapping[type, Form] = {Compacted: {"front": []}, Window: {"front": []}}
-# What version 3 added, as it is where an earlier one wrote.
+# What later versions added, as it is where an earlier one wrote.
 _ADDED: Mapping[type, Form] = {
     Fact: {"session": "", "conclusion": "", "uses": 0, "novelty": 1.0},
     Answer: {"facts": []},
     Conclusion: {"evidence": {}},
+    Forgotten: {"asked_at": []},
+    Window: {"notebook": {"notes": [], "handoffs": []}},
 }
 # Versions before 3 distilled facts by rule too, from outlines that the index has.
 _DROPPED = "rule"

@@ -29,7 +29,7 @@ __all__ = [
     "version_of",
 ]
 
-VERSION = 3
+VERSION = 4
 
 Record = dict[str, object]
 
@@ -87,8 +87,12 @@ def _entry_1(form: Form) -> Form:
     return {**form, "answer": {"recipe": "", **form_of(form.get("answer"))}}
 
 
-# Version 3 only added what a reader of version 2 does not know.
-_STEPS: Mapping[int, Callable[[Record], Record]] = {1: _from_1, 2: lambda form: form}
+# Versions 3 and 4 only added what a reader of the one before does not know.
+_STEPS: Mapping[int, Callable[[Record], Record]] = {
+    1: _from_1,
+    2: lambda form: form,
+    3: lambda form: form,
+}
 
 
 _ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")

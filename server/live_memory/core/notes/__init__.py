@@ -1,0 +1,1 @@
+"""Finding again what agents and people told each other."""

@@ -1,0 +1,439 @@
+"""What agents and people tell each other: told, found again, withdrawn, handed over; no model.
+
+What is told is redacted before anything is made of it, and kept before anybody hears that it is.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import partial
+
+import anyio.to_thread
+
+from live_memory.core.checking.citations import Resolver, endings_of, named_paths
+from live_memory.core.checking.claims import places_in
+from live_memory.core.errors import InvalidRequest
+from live_memory.core.evidence.places import Place, RankedFileText
+from live_memory.core.findings.conclusions import lines_hash
+from live_memory.core.findings.standing import standing_facts
+from live_memory.core.memory.ledger import Fact, Source
+from live_memory.core.memory.notebook import (
+    MOST_NOTES,
+    MOST_OPEN_HANDOFFS,
+    Claim,
+    Handoff,
+    HandoffId,
+    Note,
+    Notebook,
+    NoteCategory,
+    Withdrawal,
+    Writer,
+    handoff_id,
+    note_id,
+)
+from live_memory.core.memory.window import (
+    Forgotten,
+    HandoffCancelled,
+    HandoffClaimed,
+    HandoffLeft,
+    NotesWithdrawn,
+    NoteTold,
+    questions,
+)
+from live_memory.core.notes.recollection import (
+    Kept,
+    RecallQuery,
+    asked_at_of,
+    kept_in,
+    recollected,
+)
+from live_memory.core.reading.observation import clean
+from live_memory.core.reading.redaction import Redactor
+from live_memory.core.values import Instant, RelPath
+from live_memory.flow.reader import QuestionFiles
+from live_memory.flow.user_space import UserSpace
+from live_memory.flow.workspace import Workspace
+from live_memory.ports import Clock, WorkspaceIdentity
+
+__all__ = [
+    "AUTOMATIC_S",
+    "EXPLICIT_S",
+    "Claimed",
+    "Forgot",
+    "HandoffDraft",
+    "NoteDraft",
+    "Notes",
+    "Recalled",
+    "Remembered",
+    "Scope",
+]
+
+_DAY_S = 86_400.0
+# How long a handoff can be claimed.
+AUTOMATIC_S, EXPLICIT_S = 7 * _DAY_S, 30 * _DAY_S
+# A note that names more files lists a folder; a long one is gone through beside the loop.
+_MOST_FILES, _SHORT = 40, 2_000
+# So many are gone through faster than a thread is found for it.
+_FEW = 300
+_SPACES = re.compile(r"[ \t]+\n")
+
+
+class Scope(StrEnum):
+    """For whom something is kept: for one project, or for its user in all projects."""
+
+    WORKSPACE = "workspace"
+    USER = "user"
+
+
+@dataclass(frozen=True, slots=True)
+class NoteDraft:
+    """A note as it is told."""
+
+    text: str
+    category: NoteCategory
+    tags: tuple[str, ...] = ()
+    is_pinned: bool = False
+    expires_at: Instant | None = None
+    told_at: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """A note as it is kept, `is_new` unless the same was told before.
+
+    So many `redacted` secrets were taken out of it. What is `not_found` of the places that it names
+    is not here.
+    """
+
+    note: Note
+    is_new: bool
+    redacted: int
+    not_found: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """What was found of so many that there are; the sources that `changed`, by the id of a note."""
+
+    workspace: WorkspaceIdentity
+    found: tuple[Kept, ...]
+    total: int
+    changed: dict[str, tuple[Source, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Forgot:
+    """The ids of what was withdrawn now, of what was before, and of what is not there."""
+
+    forgotten: tuple[str, ...]
+    before: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HandoffDraft:
+    """A handoff as it is left."""
+
+    summary: str
+    next_steps: tuple[str, ...] = ()
+    open_questions: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    to_agent: str = ""
+    expires_at: Instant | None = None
+    is_automatic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A handoff, and whether who asked has it now."""
+
+    handoff: Handoff
+    is_ours: bool
+
+
+class Notes:
+    """What is told about each workspace, and in the space of the user.
+
+    Where `cwd` leads to no workspace, that is an `InvalidRequest`; what would not survive a crash
+    is a `StoreUnavailable`.
+    """
+
+    def __init__(
+        self,
+        *,
+        opened: Callable[[str], Awaitable[Workspace]],
+        user: UserSpace,
+        redactor: Redactor,
+        clock: Clock,
+    ) -> None:
+        self.user = user
+        self._opened = opened
+        self._redactor = redactor
+        self._clock = clock
+
+    async def remember(
+        self, cwd: str, draft: NoteDraft, writer: Writer, *, scope: Scope = Scope.WORKSPACE
+    ) -> Remembered:
+        """Keep a note; the same one that was told before stays as it is.
+
+        Raises:
+            InvalidRequest: it is empty or too long, there are too many, or it was withdrawn.
+        """
+        text, redacted = self._cleaned(draft.text)
+        memory = await self._opened(cwd) if scope is Scope.WORKSPACE else None
+        space = self.user if memory is None else memory
+        note = Note(
+            id=note_id(text),
+            text=text,
+            category=draft.category,
+            writer=writer,
+            told_at=draft.told_at or self._clock.now(),
+            tags=tuple(dict.fromkeys(self._cleaned(tag)[0] for tag in draft.tags)),
+            is_pinned=draft.is_pinned,
+            expires_at=draft.expires_at,
+        )
+        await self.user.opened()
+        twin = space.window.notebook.note(note.id)
+        if twin is not None:
+            return Remembered(_not_withdrawn(twin), is_new=False, redacted=redacted, not_found=())
+        if len(space.window.notebook.notes) >= MOST_NOTES:
+            raise InvalidRequest(
+                f"there are {MOST_NOTES} notes, the most that are kept: purge what was forgotten"
+            )
+        not_found: tuple[str, ...] = ()
+        if memory is not None:
+            with memory.in_use():
+                sources, not_found = await _places_of(text, memory)
+                note = replace(note, sources=sources)
+                await memory.record(NoteTold(note))
+        else:
+            await self.user.record(NoteTold(note))
+        return Remembered(note, is_new=True, redacted=redacted, not_found=not_found)
+
+    async def recall(self, cwd: str, query: RecallQuery, *, scope: Scope | None = None) -> Recalled:
+        """What a query means in a workspace, in the user's space, or without a scope in both.
+
+        Facts are opened again, and told only where they stand; so are the places of notes.
+        """
+        memory = await self._opened(cwd)
+        user = await self.user.opened()
+        kept: list[Kept] = []
+        if scope is not Scope.USER:
+            kept += kept_in(memory.window)
+        if scope is not Scope.WORKSPACE:
+            kept += kept_in(user, is_users=True)
+        work = partial(recollected, kept, query, self._clock.now())
+        found = work() if len(kept) <= _FEW else await anyio.to_thread.run_sync(work)
+        page = found[query.offset : query.offset + query.limit]
+        with memory.in_use():
+            standing, changed = await _compared(page, memory)
+        return Recalled(memory.identity, tuple(standing), len(found), changed)
+
+    async def forget(self, cwd: str, ids: Collection[str], reason: str, writer: Writer) -> Forgot:
+        """Withdraw notes, facts, past answers and open handoffs, for good.
+
+        What is learned again by itself does not bring them back.
+        """
+        memory = await self._opened(cwd)
+        await self.user.opened()
+        withdrawal = Withdrawal(writer, self._clock.now(), self._cleaned(reason)[0])
+        wanted = frozenset(ids)
+        gone: set[str] = set()
+        before: set[str] = set()
+        with memory.in_use():
+            for space in (memory, self.user):
+                notes = [n for named in wanted if (n := space.window.notebook.note(named))]
+                before |= {note.id for note in notes if note.withdrawn is not None}
+                counted = frozenset(note.id for note in notes if note.withdrawn is None)
+                if counted:
+                    await space.record(NotesWithdrawn(counted, withdrawal))
+                gone |= counted
+            window = memory.window
+            facts = frozenset(fact.id for fact in window.ledger.facts if fact.id in wanted)
+            times = {asked_at_of(named): named for named in wanted}
+            asked = {
+                times[a.question.asked_at]: a.question.asked_at
+                for a in questions(window)
+                if a.question.asked_at in times
+            }
+            if facts or asked:
+                await memory.record(Forgotten(frozenset(), facts, frozenset(asked.values())))
+            gone |= facts | set(asked)
+            before |= wanted & window.ledger.forgotten
+            now = withdrawal.at
+            for one in window.notebook.open_handoffs(now):
+                if one.id in wanted:
+                    await memory.record(HandoffCancelled(one.id, withdrawal))
+                    gone.add(one.id)
+        return Forgot(
+            *(
+                tuple(named for named in dict.fromkeys(ids) if named in some)
+                for some in (gone, before - gone, wanted - gone - before)
+            )
+        )
+
+    async def leave(self, cwd: str, draft: HandoffDraft, writer: Writer, *, call: str) -> Handoff:
+        """Leave work to the next one; the same `call` leaves it once.
+
+        Raises:
+            InvalidRequest: it is empty or too long, or too many that somebody left are open.
+        """
+        memory = await self._opened(cwd)
+        now = self._clock.now()
+        handoff = Handoff(
+            id=handoff_id(call, memory.identity.root),
+            summary=self._cleaned(draft.summary)[0],
+            writer=writer,
+            left_at=now,
+            expires_at=draft.expires_at
+            or Instant(now + (AUTOMATIC_S if draft.is_automatic else EXPLICIT_S)),
+            next_steps=self._all_cleaned(draft.next_steps),
+            open_questions=self._all_cleaned(draft.open_questions),
+            files=self._all_cleaned(draft.files),
+            to_agent=self._cleaned(draft.to_agent)[0],
+            is_automatic=draft.is_automatic,
+        )
+        notebook = memory.window.notebook
+        known = notebook.handoff(handoff.id)
+        if known is not None:
+            return known
+        by_hand = [one for one in notebook.open_handoffs(now) if not one.is_automatic]
+        if len(by_hand) >= MOST_OPEN_HANDOFFS:
+            raise InvalidRequest(
+                f"{MOST_OPEN_HANDOFFS} handoffs are open, the most there may be: claim or cancel "
+                "some first"
+            )
+        with memory.in_use():
+            await memory.record(HandoffLeft(handoff))
+        return handoff
+
+    async def claim(self, cwd: str, named: str, writer: Writer, *, call: str) -> Claimed:
+        """Take a handoff over, if nobody has: of many, one does. The same `call` may ask again.
+
+        Raises:
+            InvalidRequest: there is no such handoff, or it ended otherwise.
+        """
+        memory = await self._opened(cwd)
+        _handoff(memory.window.notebook, named)
+        claim = Claim(writer, self._clock.now(), call)
+        with memory.in_use():
+            await memory.record(HandoffClaimed(HandoffId(named), claim))
+        handoff = _handoff(memory.window.notebook, named)
+        if handoff.claim is None:
+            state = handoff.state_at(claim.at)
+            raise InvalidRequest(f"handoff {named} was {state}, and cannot be claimed any more")
+        return Claimed(handoff, is_ours=handoff.claim.call == call)
+
+    async def cancel(self, cwd: str, named: str, reason: str, writer: Writer) -> Handoff:
+        """End a handoff that nobody has taken over.
+
+        Raises:
+            InvalidRequest: there is no such handoff, or it was claimed or cancelled before.
+        """
+        memory = await self._opened(cwd)
+        withdrawal = Withdrawal(writer, self._clock.now(), self._cleaned(reason)[0])
+        _handoff(memory.window.notebook, named)
+        with memory.in_use():
+            await memory.record(HandoffCancelled(HandoffId(named), withdrawal))
+        handoff = _handoff(memory.window.notebook, named)
+        if handoff.cancelled != withdrawal:
+            state = handoff.state_at(withdrawal.at)
+            raise InvalidRequest(f"handoff {named} was {state} already")
+        return handoff
+
+    async def handoffs(
+        self, cwd: str, *, to_agent: str = "", is_open: bool = True
+    ) -> tuple[WorkspaceIdentity, Sequence[Handoff]]:
+        """Those that can be claimed, or all, newest first; for an agent, those for all and for it.
+
+        Looking at them changes nothing.
+        """
+        memory = await self._opened(cwd)
+        notebook = memory.window.notebook
+        some = notebook.open_handoffs(self._clock.now()) if is_open else notebook.handoffs
+        meant = [one for one in some if not to_agent or one.to_agent in ("", to_agent)]
+        return memory.identity, tuple(reversed(meant))
+
+    def _cleaned(self, text: str) -> tuple[str, int]:
+        """A text without secrets and lone surrogates, and how many secrets there were."""
+        found = self._redactor.redact(_SPACES.sub("\n", clean(text)).strip())
+        return found.text.text, found.count
+
+    def _all_cleaned(self, texts: Sequence[str]) -> tuple[str, ...]:
+        return tuple(filter(None, (self._cleaned(text)[0] for text in texts)))
+
+
+def _not_withdrawn(twin: Note) -> Note:
+    if twin.withdrawn is not None:
+        why = f": {twin.withdrawn.reason}" if twin.withdrawn.reason else ""
+        raise InvalidRequest(
+            f"this was remembered as {twin.id} and forgotten since{why}; say it in other words if "
+            "it holds again"
+        )
+    return twin
+
+
+def _handoff(notebook: Notebook, named: str) -> Handoff:
+    found = notebook.handoff(named)
+    if found is None:
+        raise InvalidRequest(f"there is no handoff {named!r} in this workspace: list them first")
+    return found
+
+
+async def _places_of(text: str, memory: Workspace) -> tuple[tuple[Source, ...], tuple[str, ...]]:
+    """The places that a text names, as they are now, and those that are not here."""
+    listed = memory.indexer.signatures
+    named = partial(named_paths, text, opened=(), listed=listed)
+    is_little = len(text) <= _SHORT and len(listed) <= _SHORT
+    paths = named() if is_little else await anyio.to_thread.run_sync(named)
+    if not paths:
+        return (), ()
+    files = await QuestionFiles(memory.indexer.shelf, memory.index).current(paths[:_MOST_FILES])
+    resolver = Resolver(text, files.keys())
+    found: dict[Source, None] = {}
+    missing: dict[str, None] = {}
+    for place in places_in(text, endings_of(files)):
+        path = next((path for path in resolver.paths_of(place) if path in files), None)
+        written = text[place.offset : place.end_offset]
+        if path is None or not 1 <= place.start <= place.end <= len(files[path].lines):
+            missing[written] = None
+            continue
+        lines = lines_hash(files[path].lines, Place(path, place.start, place.end))
+        found[Source(path, files[path].sha, place.start, place.end, lines)] = None
+    return tuple(found), tuple(missing)
+
+
+async def _compared(
+    page: Sequence[Kept], memory: Workspace
+) -> tuple[Sequence[Kept], dict[str, tuple[Source, ...]]]:
+    """Notes with what changed of their places since, and facts that stand, as they are now."""
+    paths: dict[RelPath, None] = {}
+    for one in page:
+        if isinstance(one.item, Note | Fact):
+            paths.update(dict.fromkeys(source.path for source in one.item.sources))
+    if not paths:
+        return page, {}
+    files = await QuestionFiles(memory.indexer.shelf, memory.index).current(paths)
+    facts = [one.item for one in page if isinstance(one.item, Fact)]
+    standing = {each.fact.id: each for each in standing_facts(facts, files)}
+    told: list[Kept] = []
+    changed: dict[str, tuple[Source, ...]] = {}
+    for one in page:
+        if isinstance(one.item, Fact):
+            if one.item.id in standing:
+                told.append(replace(one, text=standing[one.item.id].text))
+            continue
+        told.append(one)
+        if isinstance(one.item, Note):
+            gone = [s for s in one.item.sources if not _is_as_it_was(s, files)]
+            changed |= {one.id: tuple(gone)} if gone else {}
+    return told, changed
+
+
+def _is_as_it_was(source: Source, files: Mapping[RelPath, RankedFileText]) -> bool:
+    file = files.get(source.path)
+    if file is None or len(file.lines) < source.end:
+        return False
+    place = Place(source.path, source.start, source.end)
+    return file.sha == source.sha or lines_hash(file.lines, place) == source.lines
