@@ -19,6 +19,7 @@ from live_memory.core.values import Author, Instant
 from live_memory.flow.notes import HandoffDraft, NoteDraft, Scope
 from tests.support.memory import app_house
 
+TOO_LONG = ["x" * (LARGEST_NOTE + 1), "é" * (LARGEST_NOTE // 2 + 1)]
 AGENT = Writer(Author.AGENT, host="claude-code", session="s1")
 DECISION = NoteDraft(
     "We retry 7 times, see app/config.py:1, because the gateway drops 3.", NoteCategory.DECISION
