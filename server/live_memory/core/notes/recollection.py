@@ -205,8 +205,8 @@ def _page(found: list[tuple[float, Kept | tuple[Space, Note]]], query: RecallQue
     def rank(pair: tuple[float, Kept | tuple[Space, Note]]) -> tuple[float, bool, float]:
         score, one = pair
         if isinstance(one, Kept):
-            return -round(score, 2), not one.is_pinned, -one.at
-        return -round(score, 2), not one[1].is_pinned, -one[1].told_at
+            return -round(score, 2), score > 0 and not one.is_pinned, -one.at
+        return -round(score, 2), score > 0 and not one[1].is_pinned, -one[1].told_at
 
     found.sort(key=rank)
     page = (one for _, one in found[query.offset : query.offset + query.limit])
