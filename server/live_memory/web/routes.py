@@ -31,6 +31,7 @@ from live_memory.web.identity import Identity, health_form
 from live_memory.web.schemas import (
     answer_form,
     answered_form,
+    caps_form,
     entry_form,
     fact_form,
     record_form,
@@ -402,8 +403,11 @@ class Routes:
 
     async def stats(self, request: Request) -> ASGIApp:
         """Figures of one workspace."""
-        stats = await self._hub.stats(await workspace_of(request.query_params, request, self._hub))
-        return json_reply({**stats_form(stats), "spend": spend_form(self._hub.spend)})
+        hub = self._hub
+        stats = await hub.stats(await workspace_of(request.query_params, request, hub))
+        spend, caps = await hub.spending()
+        against = caps_form(spend, caps, now=self._clock.now())
+        return json_reply({**stats_form(stats), "spend": spend_form(spend), **against})
 
     async def metrics(self, _request: Request) -> ASGIApp:
         """Figures of what is open now, for Prometheus."""
