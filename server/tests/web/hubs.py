@@ -187,6 +187,7 @@ def inside(
         identity=identity,
         clock=FixedClock(),
         reload=_reload,
+        in_force=dict,
         reception=reception,
         limits=limits or McpLimits(),
     )
