@@ -1,6 +1,5 @@
 """`config`: the settings in force with their sources, changing them, and trying the model."""
 
-import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -12,6 +11,7 @@ from pydantic import SecretStr
 from live_memory.cli.connection import find, post
 from live_memory.cli.environment import Failure, write_whole
 from live_memory.cli.main import absolute, configured, json_option, load_configuration
+from live_memory.cli.saying import say, say_json
 from live_memory.core.errors import InvalidRequest
 from live_memory.core.reading.redaction import DEFAULT
 from live_memory.settings import PREFIX, RELOADABLE, Configuration, Settings, config_file, load
@@ -47,14 +47,14 @@ def show(configuration: Configuration, *, as_json: bool = False) -> None:
             for name, value in values.items()
         }
         settings["port"]["in_force"] = port
-        click.echo(json.dumps({"file": str(config_file()), "settings": settings}))
+        say_json({"file": str(config_file()), "settings": settings})
         return
     width = max(map(len, values))
     for name, value in values.items():
         shown = "-" if value in (None, {}, []) else value
         now = f"; the server has {port}" if name == "port" and port not in (None, value) else ""
-        click.echo(f"{name:<{width}}  {shown}  ({configuration.sources[name]}{now})")
-    click.echo(f"\nThe file is {config_file()}.")
+        say(f"{name:<{width}}  {shown}  ({configuration.sources[name]}{now})")
+    say(f"\nThe file is {config_file()}.")
 
 
 def _port_in_force(settings: Settings) -> int | None:
@@ -112,13 +112,13 @@ def set_values(assignments: Sequence[str], *, as_json: bool) -> None:
                 f"{', '.join(later)}: restart the server (`live-memory stop`, `start`)"
             )
     if as_json:
-        click.echo(json.dumps(outcome))
+        say_json(outcome)
         return
-    click.echo(f"wrote {', '.join(sorted(changes))} to {file}")
+    say(f"wrote {', '.join(sorted(changes))} to {file}")
     if outcome["reloaded"]:
-        click.echo(f"the running server answers with {outcome['model'] or 'no model'}")
+        say(f"the running server answers with {outcome['model'] or 'no model'}")
     if "note" in outcome:
-        click.echo(outcome["note"])
+        say(str(outcome["note"]))
 
 
 @config.command()
@@ -133,9 +133,9 @@ def test(configuration: Configuration, *, as_json: bool) -> None:
     """
     verdict = post(find(configuration.settings), "/v1/models/test", {})
     if as_json:
-        click.echo(json.dumps(verdict))
+        say_json(verdict)
     else:
-        click.echo(_sentence(verdict))
+        say(_sentence(verdict))
     if not verdict["is_reachable"]:
         sys.exit(1)
 

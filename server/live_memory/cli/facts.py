@@ -1,7 +1,6 @@
 """`facts`: what was understood of the codebase, why it is believed, and how to drop it."""
 
 import datetime
-import json
 from collections.abc import Iterator, Mapping, Sequence
 
 import click
@@ -9,7 +8,7 @@ import click
 from live_memory.cli.connection import ProvenServer, find, get, post
 from live_memory.cli.environment import ExitCode, Failure
 from live_memory.cli.main import absolute, configured, cwd_option, json_option
-from live_memory.core.reading.observation import visible
+from live_memory.cli.saying import say, say_json
 from live_memory.settings import Configuration
 
 Form = Mapping[str, object]
@@ -48,12 +47,12 @@ def list_(configuration: Configuration, *, stale: bool, cwd: str, as_json: bool)
     reply = get(find(configuration.settings), "/v1/facts", cwd=absolute(cwd), **wanted)
     found = _forms(reply, "facts")
     if as_json:
-        click.echo(json.dumps(reply))
+        say_json(reply)
         return
     for fact in found:
-        click.echo(_line(fact))
+        say(_line(fact))
     if not found:
-        click.echo("no facts yet: they come from what agents conclude, and from summaries")
+        say("no facts yet: they come from what agents conclude, and from summaries")
 
 
 @facts.command()
@@ -69,7 +68,10 @@ def why(configuration: Configuration, *, fact_id: str, cwd: str, as_json: bool) 
       live-memory facts why 3f2a
     """
     fact = _named(find(configuration.settings), fact_id, absolute(cwd))
-    click.echo(json.dumps(fact) if as_json else _reasons(fact))
+    if as_json:
+        say_json(fact)
+    else:
+        say(_reasons(fact))
 
 
 @facts.command()
@@ -109,7 +111,10 @@ def _change(
     full = str(_named(server, fact_id, cwd)["id"])
     fact = post(server, f"/v1/facts/{verb}", {"cwd": cwd, "id": full})
     past = {"pin": "pinned", "forget": "forgot"}[verb]
-    click.echo(json.dumps(fact) if as_json else f"{past} {_line(fact)}")
+    if as_json:
+        say_json(fact)
+    else:
+        say(f"{past} {_line(fact)}")
 
 
 def _named(server: ProvenServer, fact_id: str, cwd: str) -> Form:
@@ -180,8 +185,11 @@ def stats(configuration: Configuration, *, cwd: str, as_json: bool) -> None:
       live-memory stats --cwd ~/src/flask --json
     """
     figures = get(find(configuration.settings), "/stats", cwd=absolute(cwd))
-    now = datetime.datetime.now(datetime.UTC).timestamp()  # noqa: TID251  (no port here)
-    click.echo(json.dumps(figures) if as_json else told(figures, now=now))
+    if as_json:
+        say_json(figures)
+    else:
+        now = datetime.datetime.now(datetime.UTC).timestamp()  # noqa: TID251  (no port here)
+        say(told(figures, now=now))
 
 
 @click.command()
@@ -203,9 +211,9 @@ def empty(
     body: dict[str, object] = {"all": True} if scope or everything else {"cwd": absolute(cwd)}
     outcome = post(find(configuration.settings), "/clear", body)
     if as_json:
-        click.echo(json.dumps(outcome))
+        say_json(outcome)
     else:
-        click.echo("forgot every workspace" if "all" in body else visible(f"forgot {body['cwd']}"))
+        say("forgot every workspace" if "all" in body else f"forgot {body['cwd']}")
 
 
 def told(figures: Form, *, now: float) -> str:
@@ -240,7 +248,7 @@ def told(figures: Form, *, now: float) -> str:
         *(("problem", problem) for problem in _problems(figures)),
     ]
     width = max(len(name) for name, _ in rows)
-    return "\n".join(f"{name:<{width}}  {visible(value)}" for name, value in rows)
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
 
 
 def _problems(figures: Form) -> Iterator[str]:
