@@ -5,7 +5,6 @@ with it is kept in the data folder, so that `disconnect` leaves the bytes that w
 """
 
 import difflib
-import json
 import os
 import shlex
 import shutil
@@ -48,6 +47,7 @@ from live_memory.cli.main import (
     json_option,
     load_configuration,
 )
+from live_memory.cli.saying import say, say_json
 from live_memory.core.errors import InvalidRequest
 from live_memory.core.reading.observation import visible
 from live_memory.core.reading.redaction import redact
@@ -291,7 +291,10 @@ def connect(
     program, warning = _program(os.environ)
     if only_print:
         shown = snippets(program)
-        click.echo(json.dumps(shown) if as_json else "\n".join(shown.values()), nl=as_json)
+        if as_json:
+            say_json(shown)
+        else:
+            say("\n".join(shown.values()), nl=False)
         return ExitCode.FINE
     if host is None:
         raise click.UsageError(f"name a host ({', '.join(HOSTS)}), or add --print")
@@ -445,7 +448,7 @@ class _Outcome:
         if not self.changes:
             return False
         if not self.as_json:
-            click.echo("\n".join(self.changes))
+            say("\n".join(self.changes))
         if dry_run:
             self.state = "nothing was written"
             return False
@@ -471,12 +474,12 @@ class _Outcome:
                 "listed": self.listed,
                 "next": list(self.next_steps),
             }
-            click.echo(json.dumps(told))
+            say_json(told)
             return ExitCode.FINE
         where = f" ({', '.join(self.files.names)})" if self.files.names else ""
-        click.echo(f"{HOSTS[self.host].title}: {self.state}{where}")
+        say(f"{HOSTS[self.host].title}: {self.state}{where}")
         if self.listed:
-            click.echo(self.listed)
+            say(self.listed)
         for step in self.next_steps:
-            click.echo(f"next: {step}")
+            say(f"next: {step}")
         return ExitCode.FINE

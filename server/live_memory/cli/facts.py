@@ -1,7 +1,6 @@
 """`facts`: what was understood of the codebase, why it is believed, and how to drop it."""
 
 import datetime
-import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -10,7 +9,7 @@ import click
 from live_memory.cli.connection import ProvenServer, find, get, post
 from live_memory.cli.environment import ExitCode, Failure
 from live_memory.cli.main import absolute, configured, cwd_option, json_option
-from live_memory.core.reading.observation import visible
+from live_memory.cli.saying import say, say_json
 from live_memory.settings import Configuration
 
 Form = Mapping[str, object]
@@ -49,12 +48,12 @@ def list_(configuration: Configuration, *, stale: bool, cwd: str, as_json: bool)
     reply = get(find(configuration.settings), "/v1/facts", cwd=absolute(cwd), **wanted)
     found = _forms(reply, "facts")
     if as_json:
-        click.echo(json.dumps(reply))
+        say_json(reply)
         return
     for fact in found:
-        click.echo(_line(fact))
+        say(_line(fact))
     if not found:
-        click.echo("no facts yet: they come from what agents conclude, and from summaries")
+        say("no facts yet: they come from what agents conclude, and from summaries")
 
 
 @facts.command()
@@ -70,7 +69,10 @@ def why(configuration: Configuration, *, fact_id: str, cwd: str, as_json: bool) 
       live-memory facts why 3f2a
     """
     fact = _named(find(configuration.settings), fact_id, absolute(cwd))
-    click.echo(json.dumps(fact) if as_json else _reasons(fact))
+    if as_json:
+        say_json(fact)
+    else:
+        say(_reasons(fact))
 
 
 @facts.command()
@@ -110,7 +112,10 @@ def _change(
     full = str(_named(server, fact_id, cwd)["id"])
     fact = post(server, f"/v1/facts/{verb}", {"cwd": cwd, "id": full})
     past = {"pin": "pinned", "forget": "forgot"}[verb]
-    click.echo(json.dumps(fact) if as_json else f"{past} {_line(fact)}")
+    if as_json:
+        say_json(fact)
+    else:
+        say(f"{past} {_line(fact)}")
 
 
 def _named(server: ProvenServer, fact_id: str, cwd: str) -> Form:
@@ -182,7 +187,7 @@ def stats(configuration: Configuration, *, cwd: str, as_json: bool) -> None:
     """
     figures = get(find(configuration.settings), "/stats", cwd=absolute(cwd))
     if as_json:
-        click.echo(json.dumps(figures))
+        say_json(figures)
         return
     now = datetime.datetime.now(datetime.UTC).timestamp()  # noqa: TID251  (no port here)
     rows = told(figures, now=now)
@@ -192,7 +197,7 @@ def stats(configuration: Configuration, *, cwd: str, as_json: bool) -> None:
         show_rows(rows, more="more: `live-memory stats --json` has all")
     else:
         width = max(len(name) for name, _ in rows)
-        click.echo("\n".join(f"{name:<{width}}  {value}" for name, value in rows))
+        say("\n".join(f"{name:<{width}}  {value}" for name, value in rows))
 
 
 @click.command()
@@ -214,9 +219,9 @@ def empty(
     body: dict[str, object] = {"all": True} if scope or everything else {"cwd": absolute(cwd)}
     outcome = post(find(configuration.settings), "/clear", body)
     if as_json:
-        click.echo(json.dumps(outcome))
+        say_json(outcome)
     else:
-        click.echo("forgot every workspace" if "all" in body else visible(f"forgot {body['cwd']}"))
+        say("forgot every workspace" if "all" in body else f"forgot {body['cwd']}")
 
 
 def told(figures: Form, *, now: float) -> Sequence[tuple[str, str]]:
@@ -251,7 +256,7 @@ def told(figures: Form, *, now: float) -> Sequence[tuple[str, str]]:
         ("agent", _last(figures, now)),
         *(("problem", problem) for problem in _problems(figures)),
     ]
-    return [(name, visible(value)) for name, value in rows]
+    return rows
 
 
 def _caps(figures: Form) -> Iterator[str]:

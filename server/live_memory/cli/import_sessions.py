@@ -7,7 +7,6 @@ says when it has learned one. How far a log was taken is noted once all of that 
 import json
 import os
 import re
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -21,10 +20,10 @@ from live_memory.cli.connection import ProvenServer, get, post
 from live_memory.cli.environment import ExitCode, Failure, write_whole
 from live_memory.cli.launcher import ensure_running
 from live_memory.cli.main import absolute, data_dir_option, json_option, load_configuration
+from live_memory.cli.saying import progress, say, say_json
 from live_memory.core.errors import InvalidRequest
 from live_memory.core.hosts.events import Ending
 from live_memory.core.hosts.notices import read_command
-from live_memory.core.reading.observation import visible
 from live_memory.wiring.past_sessions import (
     HOSTS,
     LeftOut,
@@ -97,13 +96,16 @@ def command(
     found = [*logs_of(hosts or [*HOSTS], os.environ, since=since)]
     run.left_out.update(one.why for one in found if isinstance(one, LeftOut))
     logs = sorted((o for o in found if isinstance(o, SessionLog)), key=attrgetter("changed_at"))
-    for n, log in enumerate(logs, 1):
-        _show_progress(f"{n} of {len(logs)} logs …")
-        run.take(log)
-    run.flush()
-    _show_progress("")
+    with progress() as tell:
+        for n, log in enumerate(logs):
+            tell(f"{n + 1:,} of {len(logs):,} logs", done=n, total=len(logs))
+            run.take(log)
+        run.flush()
     outcome = run.outcome()
-    click.echo(json.dumps(outcome) if as_json else _page(outcome))
+    if as_json:
+        say_json(outcome)
+    else:
+        say(_page(outcome))
 
 
 # What waits in a server is bounded (`flow/ingest`: 4,000 files, 64 conclusions), and one command
@@ -389,7 +391,7 @@ def _page(outcome: Form) -> str:
     lines = [" ".join(f"{_COLUMNS[name]:>{_width(name)}}" for name in names) + "  workspace"]
     for row in rows:
         figures = " ".join(f"{row.get(name, 0):>{_width(name)},}" for name in names)
-        lines.append(f"{figures}  {visible(row['root'])}")
+        lines.append(f"{figures}  {row['root']}")
     if not rows:
         lines = ["nothing new: there is no session, or all was imported (--again takes it again)"]
     elif outcome["dry_run"]:
@@ -401,15 +403,9 @@ def _page(outcome: Form) -> str:
         )
     left_out = outcome["left_out"]
     assert isinstance(left_out, dict)
-    lines += [f"left out: {many} with: {visible(why)}" for why, many in left_out.items()]
+    lines += [f"left out: {many} with: {why}" for why, many in left_out.items()]
     return "\n".join(lines)
 
 
 def _width(name: str) -> int:
     return max(8, len(_COLUMNS[name]))
-
-
-def _show_progress(message: str) -> None:
-    """Replace the line that a person watches; nothing where nobody does."""
-    if sys.stderr.isatty():
-        click.echo(f"\r\x1b[K{message}", err=True, nl=False)
