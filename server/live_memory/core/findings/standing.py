@@ -17,7 +17,7 @@ from live_memory.core.evidence.places import Place, RankedFileText
 from live_memory.core.findings.conclusions import lines_hash
 from live_memory.core.findings.relevance import RecalledFacts
 from live_memory.core.memory.ledger import Fact, Source
-from live_memory.core.values import Author, Instant, RelPath
+from live_memory.core.values import Author, Instant, RelPath, ago
 
 __all__ = ["StandingFact", "about_the_same", "established", "standing_facts"]
 
@@ -35,7 +35,6 @@ _BY = {
     Author.PERSON: "a person",
     Author.SUMMARY: "a summary",
 }
-_UNITS = ((86_400 * 7, "week"), (86_400, "day"), (3_600, "hour"), (60, "minute"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +135,7 @@ def established(
     At most about `room` characters, but for one sentence.
     """
     fact = recalled.facts[0]
-    when = f"{_ago(now - fact.learned_at)} by {_BY[fact.author]}"
+    when = f"{ago(now - fact.learned_at)} by {_BY[fact.author]}"
     task = one_line(" ".join(" ".join(fact.questions).split()))
     cut = task if len(task) <= _LONGEST_TASK else f"{task[:_LONGEST_TASK].rstrip()}\u2026"
     asked = f' (asked: "{cut}")' if cut else ""
@@ -204,11 +203,3 @@ def _now_at(source: Source, files: Mapping[RelPath, RankedFileText]) -> str:
     if source.start > last:
         return f"{one_line(source.path.text)}: it has {last} lines."
     return _lines_of(Place(source.path, source.start, min(source.end, last)), files)
-
-
-def _ago(seconds: float) -> str:
-    for unit, name in _UNITS:
-        count = int(seconds // unit)
-        if count > 0:
-            return f"{count} {name}{'s' if count > 1 else ''} ago"
-    return "a moment ago"
