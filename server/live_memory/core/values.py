@@ -19,14 +19,12 @@ __all__ = [
     "TokenCount",
     "WatchState",
     "WorkspaceKey",
-    "ago",
 ]
 
 # Wall-clock seconds since 1970, for display and order of magnitude only; durations are floats
 # named `*_s` and come from a monotonic clock.
 Instant = NewType("Instant", float)
 TokenCount = NewType("TokenCount", int)
-_UNITS = ((86_400 * 7, "week"), (86_400, "day"), (3_600, "hour"), (60, "minute"))
 
 # Linux PATH_MAX and NAME_MAX: a longer name cannot be opened anyway.
 _LONGEST_PATH, _LONGEST_PART = 4096, 255
@@ -173,12 +171,3 @@ class WatchState:
         if self.problem is None:
             return "on"
         return "partial" if self.watched else "off"
-
-
-def ago(seconds: float) -> str:
-    """How long something is past, in words."""
-    for unit, name in _UNITS:
-        count = int(seconds // unit)
-        if count > 0:
-            return f"{count} {name}{'s' if count > 1 else ''} ago"
-    return "a moment ago"

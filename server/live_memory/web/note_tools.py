@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import assert_never
 
 from live_memory.core.memory.notebook import Handoff, HandoffState
-from live_memory.core.notes.told import (
+from live_memory.core.notes.told_to_agents import (
     told_cancelled,
     told_claim,
     told_forgotten,

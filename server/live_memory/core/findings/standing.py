@@ -17,9 +17,9 @@ from live_memory.core.evidence.places import Place, RankedFileText
 from live_memory.core.findings.conclusions import lines_hash
 from live_memory.core.findings.relevance import RecalledFacts
 from live_memory.core.memory.ledger import Fact, Source
-from live_memory.core.values import Author, Instant, RelPath, ago
+from live_memory.core.values import Author, Instant, RelPath
 
-__all__ = ["StandingFact", "about_the_same", "established", "standing_facts"]
+__all__ = ["StandingFact", "about_the_same", "ago", "established", "standing_facts"]
 
 # Hashing so many lines, to find those that moved, takes some 10 ms.
 _MOST_HASHED = 200_000
@@ -35,6 +35,7 @@ _BY = {
     Author.PERSON: "a person",
     Author.SUMMARY: "a summary",
 }
+_UNITS = ((86_400 * 7, "week"), (86_400, "day"), (3_600, "hour"), (60, "minute"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,3 +204,12 @@ def _now_at(source: Source, files: Mapping[RelPath, RankedFileText]) -> str:
     if source.start > last:
         return f"{one_line(source.path.text)}: it has {last} lines."
     return _lines_of(Place(source.path, source.start, min(source.end, last)), files)
+
+
+def ago(seconds: float) -> str:
+    """So many seconds in words: `2 days ago`."""
+    for unit, name in _UNITS:
+        count = int(seconds // unit)
+        if count > 0:
+            return f"{count} {name}{'s' if count > 1 else ''} ago"
+    return "a moment ago"

@@ -7,12 +7,13 @@ to what a name may hold.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import assert_never
 
+from live_memory.core.findings.standing import ago
 from live_memory.core.memory.ledger import Fact, Source
 from live_memory.core.memory.notebook import Handoff, HandoffState, Note, Withdrawal, Writer
 from live_memory.core.memory.window import QuestionAnswered
 from live_memory.core.notes.recollection import CURATED, Kept, RecallQuery
 from live_memory.core.reading.observation import clean, inert, visible
-from live_memory.core.values import Author, Instant, ago
+from live_memory.core.values import Author, Instant
 
 __all__ = [
     "place_of",
