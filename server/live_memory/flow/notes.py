@@ -75,6 +75,7 @@ _DAY_S = 86_400.0
 AUTOMATIC_S, EXPLICIT_S = 7 * _DAY_S, 30 * _DAY_S
 # A note that names more files lists a folder; a long one is gone through beside the loop.
 _MOST_FILES, _SHORT = 40, 2_000
+_LONGEST_REASON = 200
 _SPACES = re.compile(r"[ \t]+\n")
 
 
@@ -370,7 +371,9 @@ class Notes:
 
 def _not_withdrawn(twin: Note) -> Note:
     if twin.withdrawn is not None:
-        why = f": {twin.withdrawn.reason}" if twin.withdrawn.reason else ""
+        # It is somebody else's, and stands in a sentence of ours.
+        reason = " ".join(twin.withdrawn.reason.split())[:_LONGEST_REASON]
+        why = f" ({reason!r})" if reason else ""
         raise InvalidRequest(
             f"this was remembered as {twin.id} and forgotten since{why}; say it in other words if "
             "it holds again"

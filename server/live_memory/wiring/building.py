@@ -192,6 +192,7 @@ def build(
         reload=reload,
         in_force=in_force,
         reception=reception,
+        tools=settings.tools,
         has_async_tools=settings.async_tools,
     )
 
