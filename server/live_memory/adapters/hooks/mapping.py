@@ -139,6 +139,10 @@ class MappedDialect:
             transcript.rpartition("/")[0] or None,
             is_understood,
             _call_of(told),
+            told.session,
+            _text(payload, "host") or "claude_code",
+            # What a hook sends is told as it happens, and has no time.
+            is_past="timestamp" in payload,
         )
 
     def _read(self, told: Told) -> tuple[tuple[HostEvent, ...], bool]:
