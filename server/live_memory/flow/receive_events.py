@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import replace
 from typing import Protocol
@@ -17,6 +17,7 @@ from live_memory.core.hosts.events import (
     FileWritten,
     HostEvent,
     HostReport,
+    SessionEnded,
     TaskGiven,
     inside,
     shortened,
@@ -230,6 +231,7 @@ class Reception:
                 raise unkept
             for cwd, its in done.items():
                 await homes[cwd].diary.note(its)
+            await self._end_elsewhere(done, {home.identity for home in homes.values()}, held)
 
     def _said(self, event: HostEvent) -> Iterator[Conclusion]:
         """What an agent concluded, with its task, as the host tells it."""
@@ -269,6 +271,23 @@ class Reception:
                 else:
                     found.append((other, its))
         return found
+
+    async def _end_elsewhere(
+        self,
+        done: Mapping[str, Sequence[HostReport]],
+        told: Collection[WorkspaceIdentity],
+        held: ExitStack,
+    ) -> None:
+        """A session in a window of several projects is told to end in one of them."""
+        for report in (report for its in done.values() for report in its):
+            ended = tuple(one for one in report.events if isinstance(one, SessionEnded))
+            for folder in report.folders if ended else ():
+                try:
+                    other = await self._workspace(folder, held)
+                except LiveMemoryError:
+                    continue  # it is no project
+                if other.identity not in told:
+                    await other.diary.note([replace(report, events=ended)])
 
     async def _workspace(self, cwd: str, held: ExitStack) -> _Learner:
         until, recent = self._recent.get(cwd, (0.0, None))

@@ -160,7 +160,7 @@ class HostReport:
     understood may have done more than its events tell. `call` names the call of a tool that it
     tells of, where the host gives it a name: told again, by another registration of ours, it has
     the same. `session` names the session, as `host` does it. One that `is_past` was read from the
-    host's records of long ago.
+    host's records of long ago. `folders` are those of a window that has several projects.
     """
 
     cwd: str | None
@@ -171,6 +171,7 @@ class HostReport:
     session: str = ""
     host: str = ""
     is_past: bool = False
+    folders: tuple[str, ...] = ()
 
 
 def count_in(fields: Mapping[str, object], *names: str) -> int | None:
