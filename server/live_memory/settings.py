@@ -84,6 +84,11 @@ class Settings(BaseModel):
         description="Whether memory keeps what the agent concluded at the end of its work, where "
         "it cites places; `no`: the hooks send no word of it.",
     )
+    handoffs: bool = Field(
+        default=True,
+        description="Whether the end of a session leaves a handoff by itself, and the start of one "
+        "says in a line how many are open.",
+    )
     ignore: tuple[str, ...] = Field(
         default=(),
         description="Files and folders that are never read, listed or learned, as globs: "

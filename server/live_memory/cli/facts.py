@@ -232,7 +232,7 @@ def told(figures: Form, *, now: float) -> Sequence[tuple[str, str]]:
     seen = f"{_many(figures, 'known_files')} of them"
     found, facts = _number(figures, "findings"), _number(figures, "facts")
     stale, led = _number(figures, "stale_facts"), _number(figures, "questions_answered_by_findings")
-    rows = [
+    return [
         ("codebase", str(_inner(figures, "workspace").get("root", ""))),
         ("knows", f"{_counted(figures, 'indexed_files', 'file')}, {seen} from your agent's work"),
         (
@@ -256,7 +256,6 @@ def told(figures: Form, *, now: float) -> Sequence[tuple[str, str]]:
         ("agent", _last(figures, now)),
         *(("problem", problem) for problem in _problems(figures)),
     ]
-    return rows
 
 
 def _caps(figures: Form) -> Iterator[str]:

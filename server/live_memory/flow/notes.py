@@ -20,6 +20,8 @@ from live_memory.core.findings.conclusions import lines_hash
 from live_memory.core.findings.standing import standing_facts
 from live_memory.core.memory.ledger import Fact, Source
 from live_memory.core.memory.notebook import (
+    AUTOMATIC_S,
+    EXPLICIT_S,
     MOST_NOTES,
     MOST_OPEN_HANDOFFS,
     Claim,
@@ -70,9 +72,6 @@ __all__ = [
     "Scope",
 ]
 
-_DAY_S = 86_400.0
-# How long a handoff can be claimed.
-AUTOMATIC_S, EXPLICIT_S = 7 * _DAY_S, 30 * _DAY_S
 # A note that names more files lists a folder; a long one is gone through beside the loop.
 _MOST_FILES, _SHORT = 40, 2_000
 _LONGEST_REASON = 200

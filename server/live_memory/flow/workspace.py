@@ -18,8 +18,12 @@ from live_memory.core.memory.window import (
     FileChanged,
     FileGone,
     FileObserved,
+    HandoffCancelled,
+    HandoffClaimed,
+    HandoffLeft,
     MemoryEvent,
     NoteWritten,
+    Purged,
     QuestionAnswered,
     Window,
     apply,
@@ -40,6 +44,7 @@ from live_memory.flow.ingest import Ingestor
 from live_memory.flow.model_slot import Borrowed
 from live_memory.flow.persist import Persister, beginning_of, restored
 from live_memory.flow.reader import Reader
+from live_memory.flow.session_diary import SessionDiary
 from live_memory.ports import (
     Clock,
     EvidenceIndex,
@@ -62,7 +67,10 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The world of one workspace; without a watcher, changes are found when a question comes in."""
+    """The world of one workspace; without a watcher, changes are found when a question comes in.
+
+    With `leaves_handoffs` the end of a session leaves one, and a session that begins hears of them.
+    """
 
     reader: Reader
     index: EvidenceIndex
@@ -73,6 +81,7 @@ class Surroundings:
     max_context_tokens: int
     watcher: Watcher | None = None
     updates_at_once: int = 2
+    leaves_handoffs: bool = True
 
     def freshness(self, *, index: Callable[[], EvidenceIndex]) -> Freshness:
         """What compares memory with the disk."""
@@ -103,6 +112,17 @@ class Surroundings:
             conclude=Admission(indexer, clock=self.clock),
         )
 
+    def diary(self, identity: WorkspaceIdentity, ingestor: Ingestor) -> SessionDiary:
+        """What notes what sessions do, and leaves it at their end."""
+        return SessionDiary(
+            identity,
+            ingestor=ingestor,
+            reader=self.reader,
+            store=self.store,
+            clock=self.clock,
+            is_on=self.leaves_handoffs,
+        )
+
     def compactor(
         self, identity: WorkspaceIdentity, *, index: Callable[[], EvidenceIndex]
     ) -> Compactor:
@@ -121,6 +141,7 @@ class Surroundings:
 _INBOX = 1_024
 _DRAIN_S, _FEW_NAMES = 2.0, 10
 FileEvent = FileObserved | FileChanged | FileGone
+_OF_HANDOFFS = (HandoffLeft, HandoffClaimed, HandoffCancelled, Purged)
 _MOST_HEARD = 1_000
 # How often a memory that the system does not give is tried again.
 _READ_AGAIN_S = 5.0
@@ -172,12 +193,15 @@ class Workspace:
         indexer = self.indexer = given.indexer(identity)
         self.freshness = given.freshness(index=lambda: indexer.index)
         self.ingestor = given.ingestor(identity, indexer, self.freshness)
+        self.diary = given.diary(identity, self.ingestor)
         self.compactor = given.compactor(identity, index=lambda: indexer.index)
         self._hint = partial(self.ingestor.offer, events=0)
         self.watching = Watching(
             identity, watcher=given.watcher, offer=self._hint, signals=given.signals
         )
         self._store = given.store
+        self._clock = given.clock
+        self._tells_open, self._telling = given.leaves_handoffs, anyio.Lock()
         self._signals = given.signals
         self.last_sent: SentPrompt | None = None
         # What was told of files last, for a person to look at: it outlives the entries.
@@ -278,6 +302,7 @@ class Workspace:
                 tasks.start_soon(persister.run)
                 tasks.start_soon(self.ingestor.run, lambda: self.views, self.record)
                 tasks.start_soon(self.compactor.run, lambda: self.window, self.record, borrowed)
+                tasks.start_soon(self.diary.run, lambda: self.window, self.record)
                 tasks.start_soon(self.watching.run, lambda: self.views)
                 tasks.start_soon(self._begin)
                 if self._unread:
@@ -292,9 +317,13 @@ class Workspace:
                     self._fold(letter)
                 for event in await self.ingestor.rest(self.views):
                     self._fold(_Letter(event))
+            for left in self.diary.rest(self.window):
+                self._fold(_Letter(left))
             self._inbox.close()
             await persister.flush()
             with anyio.CancelScope(shield=True):
+                await self._tell_open()
+                await self.diary.close()
                 await self.watching.aclose()
                 await self.index.aclose()
                 await self.sandbox.aclose()
@@ -326,8 +355,15 @@ class Workspace:
         except (anyio.WouldBlock, anyio.BrokenResourceError, anyio.ClosedResourceError) as why:
             raise Busy("this workspace takes no more events now", retry_after_s=1.0) from why
         await letter.applied.wait()
-        if self._persister is not None:
-            await self._persister.promised(event)
+        try:
+            if self._persister is not None:
+                await self._persister.promised(event)
+        finally:
+            if isinstance(event, _OF_HANDOFFS):
+                await self._tell_open()
+        if isinstance(event, Purged):
+            # What a handoff was put together from.
+            await self.diary.forget()
 
     async def hear(self, subjects: Sequence[Interest], *, events: int) -> None:
         """Take notice of what so many events of a host are about; it survives a crash then.
@@ -347,6 +383,14 @@ class Workspace:
             await self._persister.heard(clean)
         elif clean and self.is_closing:
             raise StoreUnavailable("this workspace is closing")
+
+    async def _tell_open(self) -> None:
+        """Let sessions that begin know of open handoffs; that is a hint, which may be missing."""
+        with suppress(StoreUnavailable):
+            async with self._telling:
+                open_now = self.window.notebook.open_handoffs(self._clock.now())
+                until = [one.expires_at for one in open_now] if self._tells_open else []
+                await self._store.tell_open(self.identity.key, until)
 
     def _clean(self, subjects: Sequence[Interest]) -> list[Interest]:
         """Those that may be written down."""
@@ -399,6 +443,9 @@ class Workspace:
             self._hint(found.memory.heard)
             for entry in self.window.entries[-_MOST_HEARD:]:
                 self._note(entry.content)
+        with suppress(StoreUnavailable):
+            await self.diary.take_up()
+        await self._tell_open()
         self._signals.emit(WorkspaceOpened(key, len(self.window.entries)))
         return Persister(
             self.identity,

@@ -15,6 +15,8 @@ from live_memory.core.memory.ledger import Source
 from live_memory.core.values import Author, Instant
 
 __all__ = [
+    "AUTOMATIC_S",
+    "EXPLICIT_S",
     "LARGEST_HANDOFF",
     "LARGEST_NOTE",
     "MOST_NOTES",
@@ -41,6 +43,8 @@ LARGEST_NOTE, LARGEST_HANDOFF = 16 * 1024, 8 * 1024
 # All of them are gone through for each question.
 MOST_NOTES = 20_000
 MOST_OPEN_HANDOFFS = 20
+# How long a handoff can be claimed: one that nobody wrote, and one that somebody did.
+AUTOMATIC_S, EXPLICIT_S = 7 * 86_400.0, 30 * 86_400.0
 # What was claimed, cancelled or ran out is kept to be looked at.
 _MOST_ENDED = 200
 _MOST_TAGS, _LONGEST_TAG = 16, 64
