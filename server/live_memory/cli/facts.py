@@ -222,6 +222,11 @@ def told(figures: Form, *, now: float) -> str:
             + (f"; the files of {stale:,} changed since" if stale else ""),
         ),
         (
+            "told",
+            f"{_counted(figures, 'notes', 'note')}, "
+            + _counted(figures, "open_handoffs", "open handoff"),
+        ),
+        (
             "answered",
             f"{_counted(figures, 'questions', 'question')}"
             + (f", {led:,} of them by what agents had found out" if led else ""),
