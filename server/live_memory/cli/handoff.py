@@ -29,8 +29,8 @@ def handoff() -> None:
 @click.option("--next", "next_steps", multiple=True, help="What to do next; may be repeated.")
 @click.option("--question", "questions", multiple=True, help="What is open; may be repeated.")
 @click.option("--file", "files", multiple=True, help="A place to look at; may be repeated.")
-@click.option("--to", "to_agent", help="To whom it is offered; anybody can take it over.")
-@click.option("--expires", help="How long it can be taken over: 12h, 7d, a date; 30d by default.")
+@click.option("--to", "to_agent", help="To whom it is offered; anybody can claim it.")
+@click.option("--expires", help="How long it can be claimed: 12h, 7d, a date; 30d by default.")
 @cwd_option
 @json_option
 @configured
@@ -72,7 +72,7 @@ def leave(
         return
     left = _handoff(reply)
     until = when(left["expires_at"])
-    click.echo(f"left {left['id']}, which can be taken over until {until}")
+    click.echo(f"left {left['id']}, which can be claimed until {until}")
 
 
 @handoff.command("list")
@@ -84,7 +84,7 @@ def leave(
 def list_(
     configuration: Configuration, *, everything: bool, to_agent: str | None, cwd: str, as_json: bool
 ) -> None:
-    """List what can be taken over.
+    """List what can be claimed.
 
     The newest come first, and looking changes nothing.
 
@@ -103,7 +103,7 @@ def list_(
     left = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
     show([_shown(one, list(_counts(one))) for one in left], is_long=False)
     if not left:
-        click.echo("nothing was left" if everything else "nothing can be taken over")
+        click.echo("nothing was left" if everything else "nothing can be claimed")
 
 
 @handoff.command("show")
@@ -112,7 +112,7 @@ def list_(
 @json_option
 @configured
 def show_(configuration: Configuration, *, handoff_id: str, cwd: str, as_json: bool) -> None:
-    """Show a handoff without taking it over.
+    """Show a handoff without claiming it.
 
     \b
     Examples:
@@ -137,9 +137,9 @@ def show_(configuration: Configuration, *, handoff_id: str, cwd: str, as_json: b
 @json_option
 @configured
 def claim(configuration: Configuration, *, handoff_id: str, cwd: str, as_json: bool) -> int:
-    """Take a handoff over.
+    """Claim a handoff: take its work over.
 
-    Of all who try, one does; the others hear who did, and exit with 2.
+    Of all who try, one does; the others hear who did, and leave with 2.
 
     \b
     Examples:
@@ -154,20 +154,20 @@ def claim(configuration: Configuration, *, handoff_id: str, cwd: str, as_json: b
     taken = _handoff(reply)["claim"]
     who = by(taken["by"], taken["at"]) if isinstance(taken, dict) else "somebody"
     raise Failure(
-        f"{one_line(handoff_id)} was taken over by {who}", code=ExitCode.REFUSED, kind="invalid"
+        f"{one_line(handoff_id)} was claimed by {who}", code=ExitCode.REFUSED, kind="invalid"
     )
 
 
 @handoff.command()
 @click.argument("handoff_id", metavar="ID")
-@click.option("--reason", help="Why nobody is to take it over.")
+@click.option("--reason", help="Why nobody is to claim it.")
 @cwd_option
 @json_option
 @configured
 def cancel(
     configuration: Configuration, *, handoff_id: str, reason: str | None, cwd: str, as_json: bool
 ) -> None:
-    """End a handoff that nobody has taken over.
+    """End a handoff that nobody has claimed.
 
     \b
     Examples:
@@ -211,7 +211,7 @@ def _rows(one: Form) -> Iterator[tuple[str, str]]:
     for name, says, _ in _LISTS:
         for text in texts(one, name):
             yield says, text
-    for name, says in (("claim", "taken over"), ("cancelled", "cancelled")):
+    for name, says in (("claim", "claimed"), ("cancelled", "cancelled")):
         what = one.get(name)
         if isinstance(what, dict):
             why = f": {one_line(what['reason'])}" if what.get("reason") else ""

@@ -71,7 +71,7 @@ _SHORT = {
     "note": "Tell agents and yourself something to be remembered.",
     "recall": "Find what was told.",
     "forget": "Take back what was told or learned.",
-    "handoff": "Leave work to the next one, or take it over.",
+    "handoff": "Leave work to the next one, or claim it.",
     "import": "Learn from past sessions of coding tools.",
     "config": "Show the settings in force.",
     "connect": "Let another coding tool ask, and be learned from.",

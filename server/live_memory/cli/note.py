@@ -218,7 +218,7 @@ def said(words: Sequence[str], *, most: int) -> str:
     """
     if tuple(words) != ("-",):
         return " ".join(words)
-    data = sys.stdin.buffer.read(most + 1)
+    data = sys.stdin.buffer.read(most + 1) if sys.stdin else b""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -142,6 +142,19 @@ def test_what_is_piped_in_and_cannot_be_noted_is_refused(
     assert len(done.err.splitlines()) == 1
 
 
+def test_a_closed_input_is_an_empty_text(running: Shell, project: Path) -> None:
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'exec "$@" <&-', "sh", sys.executable, "-m", "live_memory", "note", "-"],
+        env=dict(running.environ),
+        cwd=project,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
+    assert b"text" in done.stderr
+
+
 def test_filters_narrow_what_is_recalled(running: Shell, project: Path) -> None:
     todo = _told(running, project, "test the limit", "--category", "todo")
     mine = _told(running, project, "I like short tests", "--scope", "user")
@@ -165,14 +178,14 @@ def test_filters_narrow_what_is_recalled(running: Shell, project: Path) -> None:
     assert running.run("forget", mine, cwd=project).code == 0
 
 
-def test_a_handoff_is_left_listed_shown_and_taken_over_once(running: Shell, project: Path) -> None:
+def test_a_handoff_is_left_listed_shown_and_claimed_once(running: Shell, project: Path) -> None:
     done = running.run(
         *("handoff", "leave", "retries", "are", "half", "done", "--next", "test the limit"),
         *("--next", "say so", "--question", "is 7 enough?", "--file", "net/retry.py:1"),
         *("--to", "codex", "--expires", "2d"),
         cwd=project,
     )
-    left = re.match(r"left (h[0-9a-f]{12}), which can be taken over until 2\d{3}-", done.out)
+    left = re.match(r"left (h[0-9a-f]{12}), which can be claimed until 2\d{3}-", done.out)
     assert left, done
 
     listed = running.run("handoff", "list", cwd=project).out
@@ -189,18 +202,18 @@ def test_a_handoff_is_left_listed_shown_and_taken_over_once(running: Shell, proj
     assert "test the limit" in first.out
     second = running.run("handoff", "claim", left[1], cwd=project)
     assert (second.code, second.out) == (2, "")
-    assert re.search(rf"{left[1]} was taken over by a person.*, \d{{4}}-.* UTC$", second.err)
+    assert re.search(rf"{left[1]} was claimed by a person.*, \d{{4}}-.* UTC$", second.err)
     third = running.run("handoff", "claim", left[1], "--json", cwd=project)
     assert third.code == 2
     assert third.json["claimed"] is False
 
-    assert running.run("handoff", "list", cwd=project).out == "nothing can be taken over\n"
+    assert running.run("handoff", "list", cwd=project).out == "nothing can be claimed\n"
     everything = running.run("handoff", "list", "--all", cwd=project).out
     assert left[1] in everything
-    assert "taken over  by a person" in running.run("handoff", "show", left[1], cwd=project).out
+    assert "claimed   by a person" in running.run("handoff", "show", left[1], cwd=project).out
 
 
-def test_a_cancelled_handoff_is_not_taken_over(running: Shell, project: Path) -> None:
+def test_a_cancelled_handoff_is_not_claimed(running: Shell, project: Path) -> None:
     left = _left(running, project, "nobody needs this")
     done = running.run("handoff", "cancel", left, "--reason", "done already", cwd=project)
     assert (done.code, done.out) == (0, f"cancelled {left}\n")
