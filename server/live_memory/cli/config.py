@@ -242,4 +242,6 @@ def _default(name: str) -> str:
     value = field.default_factory() if field.default_factory else field.default  # type: ignore[call-arg]  # ours take no argument
     if isinstance(value, bool):
         return "`yes`" if value else "`no`"
-    return "" if value in (None, {}, ()) else f"`{value}`"
+    if isinstance(value, tuple):
+        return ", ".join(f"`{one}`" for one in value)
+    return "" if value in (None, {}) else f"`{value}`"

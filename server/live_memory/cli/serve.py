@@ -133,8 +133,11 @@ def serve(read: Callable[[], Configuration], *, mode: StartMode = StartMode.FORE
         if listener is None:
             return 0
         with closing(listener):
-            port, later = _port(listener), configuration.settings.async_tools
-            here = RunningServer(host, port, os.getpid(), __version__, mode, async_tools=later)
+            here = RunningServer(
+                *(host, _port(listener), os.getpid(), __version__, mode),
+                async_tools=settings.async_tools,
+                tools=settings.tools,
+            )
             lock.note(here.port)
             return _serve_on(listener, here, configuration, token=token, reread=read)
 

@@ -2,7 +2,7 @@
 
 import gc
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol, cast
@@ -14,10 +14,12 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from live_memory.client.offer import TOOLS
 from live_memory.core.answer import Answer, Question
 from live_memory.core.errors import InvalidRequest
 from live_memory.flow import ingest
 from live_memory.flow.jobs import Ask, Jobs, Progress
+from live_memory.flow.notes import Notes
 from live_memory.flow.open_workspaces import Hub
 from live_memory.flow.receive_events import Reception
 from live_memory.ports import Clock, WorkspaceIdentity
@@ -50,7 +52,15 @@ class McpModule(Protocol):
     """What is imported late."""
 
     def serving(
-        self, ask: Ask, *, clock: Clock, jobs: Jobs | None, port: int, limits: McpLimits
+        self,
+        ask: Ask,
+        *,
+        clock: Clock,
+        jobs: Jobs | None,
+        notes: Notes,
+        tools: Collection[str],
+        port: int,
+        limits: McpLimits,
     ) -> AbstractAsyncContextManager[ASGIApp]:
         """The protocol's endpoint, while its sessions may live."""
         ...
@@ -147,6 +157,7 @@ class Application:
         reload: Reload,
         reception: Reception,
         limits: McpLimits = _LIMITS,
+        tools: Collection[str] = TOOLS,
         has_async_tools: bool = False,
     ) -> None:
         self._hub = hub
@@ -155,7 +166,13 @@ class Application:
         jobs = hub.jobs if has_async_tools else None
         self._mcp = McpMount(
             lambda module: module.serving(
-                self.ask, clock=clock, jobs=jobs, port=identity.port, limits=limits
+                self.ask,
+                clock=clock,
+                jobs=jobs,
+                notes=hub.notebook,
+                tools=tools,
+                port=identity.port,
+                limits=limits,
             ),
             drain=drain,
         )

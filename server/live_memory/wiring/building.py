@@ -183,6 +183,7 @@ def build(
         clock=_SystemClock(),
         reload=reload,
         reception=reception,
+        tools=settings.tools,
         has_async_tools=settings.async_tools,
     )
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from live_memory.client.offer import TOOLS
 from live_memory.web.identity import ensure_token
 from tests.claude.fake_anthropic import Turn
 from tests.claude.stage import ASK, PROJECT, Client, Stage, verified_lines
@@ -163,7 +164,8 @@ def test_an_opened_clone_has_one_server_of_its_own(stage: Stage, where: str) -> 
         turns=[(tool, {**_QUESTION}), "done"],
     )
 
-    assert [one for one in outcome.tools_offered_first() if "live" in one] == [tool]
+    ours = [one for one in outcome.tools_offered_first() if "live-memory" in one]
+    assert sorted(ours) == sorted(f"mcp__live-memory__{name}" for name in TOOLS)
     assert _LINE in verified_lines(outcome.tool_result()), outcome.tool_result()
     assert outcome.runs[0].stderr == ""
 
