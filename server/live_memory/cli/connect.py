@@ -32,7 +32,7 @@ from live_memory.cli.host_files import (
     HOSTS,
     NAME,
     HostChange,
-    Scope,
+    HostScope,
     entries,
     has_inline_hooks,
     instructions,
@@ -159,7 +159,7 @@ class _Editing:
 class _Files:
     """The files of one host, changed on paper first."""
 
-    def __init__(self, host: str, scope: Scope, record: _Record) -> None:
+    def __init__(self, host: str, scope: HostScope, record: _Record) -> None:
         self._host = host
         self._scope = scope
         self._record = record
@@ -323,7 +323,7 @@ def connect(
     return outcome.tell()
 
 
-def _adding(host: str, scope: Scope, program: str) -> Sequence[Words] | None:
+def _adding(host: str, scope: HostScope, program: str) -> Sequence[Words] | None:
     """The host's own commands that are left to run; nothing where its files are edited."""
     if scope.project is not None:
         return None
@@ -384,11 +384,11 @@ def disconnect(
     return outcome.tell()
 
 
-def _scope(cwd: str, *, is_project: bool) -> Scope:
+def _scope(cwd: str, *, is_project: bool) -> HostScope:
     project = Path(absolute(cwd)) if is_project else None
     if project is not None and not project.is_dir():
         raise InvalidRequest(f"project '{project}' is no folder that is there")
-    return Scope(Path.home(), os.environ, project)
+    return HostScope(Path.home(), os.environ, project)
 
 
 def _record(data_dir: str | None) -> _Record:

@@ -9,6 +9,7 @@ import click
 from live_memory.cli.connection import ProvenServer, find, get, post
 from live_memory.cli.environment import ExitCode, Failure
 from live_memory.cli.main import absolute, configured, cwd_option, json_option
+from live_memory.cli.records import BY, when
 from live_memory.cli.saying import say, say_json
 from live_memory.settings import Configuration
 
@@ -16,13 +17,6 @@ Form = Mapping[str, object]
 
 # A commit is named by so many digits, as git does it.
 _COMMIT_DIGITS = 10
-_BY = {
-    "agent": "the agent",
-    "subagent": "a sub-agent",
-    "companion": "the companion",
-    "person": "a person",
-    "summary": "a summary by the companion",
-}
 _MARKS = {"pinned": "pinned", "stale": "its file changed"}
 
 
@@ -132,7 +126,7 @@ def _named(server: ProvenServer, fact_id: str, cwd: str) -> Form:
 
 
 def _line(fact: Form) -> str:
-    said = f"{_BY[str(fact['author'])]}, {_day(fact)}"
+    said = f"{BY[str(fact['author'])]}, {when(fact['learned_at'])}"
     marks = [said, *(word for name, word in _MARKS.items() if fact[name])]
     text = str(fact["text"])
     missing = [p for p in map(_place, _forms(fact, "sources")) if p not in text]
@@ -140,17 +134,12 @@ def _line(fact: Form) -> str:
     return f"{str(fact['id'])[:8]} [{'; '.join(marks)}] {text}{places}"
 
 
-def _day(fact: Form) -> str:
-    at = datetime.datetime.fromtimestamp(float(str(fact["learned_at"])), datetime.UTC)
-    return f"{at:%Y-%m-%d %H:%M} UTC"
-
-
 def _reasons(fact: Form) -> str:
     session = f" in session {fact['session']}" if fact["session"] else ""
     lines = [
         _line(fact),
-        f"said by    {_BY[str(fact['author'])]}{session}, checked against its sources",
-        f"learned    {_day(fact)}",
+        f"said by    {BY[str(fact['author'])]}{session}, checked against its sources",
+        f"learned    {when(fact['learned_at'])}",
         f"led        {fact['uses']} answer{'' if fact['uses'] == 1 else 's'}",
     ]
     if fact["since"]:
@@ -239,6 +228,11 @@ def told(figures: Form, *, now: float) -> Sequence[tuple[str, str]]:
             "learned",
             f"{_counted(figures, 'findings', 'finding')} of agents, {facts - found:,} other facts"
             + (f"; the files of {stale:,} changed since" if stale else ""),
+        ),
+        (
+            "told",
+            f"{_counted(figures, 'notes', 'note')}, "
+            + _counted(figures, "open_handoffs", "open handoff"),
         ),
         (
             "answered",

@@ -12,11 +12,12 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
+from live_memory.cli.records import Shown
 from live_memory.core.errors import OutsideWorkspace
 from live_memory.core.reading.observation import visible
 from live_memory.core.values import RelPath
 
-__all__ = ["show_answer", "show_rows"]
+__all__ = ["show_answer", "show_records", "show_rows"]
 
 Fields = Mapping[str, object]
 
@@ -213,3 +214,28 @@ def _price(answer: Fields) -> str:
 def _fields(of: Fields, name: str) -> Fields:
     value = of.get(name)
     return value if isinstance(value, dict) else {}
+
+
+# Lines of what a record says that are shown where it stands among others.
+_RECORD_LINES = 4
+
+
+def show_records(records: Sequence[Shown], *, is_long: bool) -> None:
+    """Print records; of what each says the first lines, or all of it."""
+    console = Console(highlight=False)
+    for one in records:
+        console.print(Text.assemble((one.id, "bold"), "  ", (one.about, "dim")))
+        grid = Table.grid()
+        grid.add_column(width=4)
+        grid.add_column(overflow="fold")
+        most = len(one.text) + 1 if is_long else _RECORD_LINES
+        said = Text(one.text, overflow="fold")
+        for line in _first(console, Padding(said, (0, 6, 0, 0)), most):
+            line.rstrip()
+            grid.add_row(Text("  │ ", style="dim"), line)
+        console.print(grid)
+        rows = Table.grid(padding=(0, 2))
+        for name, value in one.rows:
+            rows.add_row(Text(name, style="dim"), Text(value, overflow="fold"))
+        if one.rows:
+            console.print(Padding(rows, (0, 0, 0, 2)))

@@ -186,6 +186,7 @@ class Workspace:
         self.turns = turns
         self.reader = given.reader
         self.max_context_tokens = given.max_context_tokens
+        self._clock = given.clock
         self.sandbox = given.reader.sandbox
         self.window, self.note_words = Window(), NoteWords()
         # No part refers back to the whole: so what a closed one held is free without a look
@@ -270,6 +271,12 @@ class Workspace:
         ingestor.last_event_at = carried.last_event_at
         compactor.count, compactor.lately = carried.compactions, carried.compacted_lately
         self._set_aside = carried.set_aside
+
+    @property
+    def told_now(self) -> tuple[int, int]:
+        """How many notes count, and how many handoffs can be claimed, at this time."""
+        now, notebook = self._clock.now(), self.window.notebook
+        return sum(n.counts_at(now) for n in notebook.notes), len(notebook.open_handoffs(now))
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -464,6 +471,7 @@ class WorkspaceStats:
     and nothing before the first.
 
     Of the `facts`, `findings` are what agents concluded, and the file of `stale_facts` has changed.
+    `notes` are those that count, `open_handoffs` those that can be claimed.
     `window_parts` says what `window_tokens` are made of. `tokens_saved` is by `core/savings`.
     """
 
@@ -475,6 +483,8 @@ class WorkspaceStats:
     questions_answered_by_findings: int
     stale_facts: int
     rejected_facts: int
+    notes: int
+    open_handoffs: int
     compactions: int
     last_compaction: PastCompaction | None
     questions: int
@@ -524,6 +534,7 @@ async def statistics(memory: Workspace) -> WorkspaceStats:
     findings, stale = await anyio.to_thread.run_sync(_counts, facts) if is_much else _counts(facts)
     current = sum(file.sha is not None for file in shown.values())
     asked = questions(window)
+    notes, open_handoffs = memory.told_now
     return WorkspaceStats(
         workspace=memory.identity,
         known_files=current + len(window.settled.keys() - shown.keys()),
@@ -533,6 +544,8 @@ async def statistics(memory: Workspace) -> WorkspaceStats:
         questions_answered_by_findings=sum(bool(q.answer.facts) for q in asked),
         stale_facts=stale,
         rejected_facts=window.ledger.rejected,
+        notes=notes,
+        open_handoffs=open_handoffs,
         compactions=memory.compactor.count,
         last_compaction=next(reversed(memory.compactor.lately), None),
         questions=len(asked),
