@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 
+import anyio
 import anyio.to_thread
 
 from live_memory.core.checking.citations import Resolver, endings_of, named_paths
@@ -44,8 +45,8 @@ from live_memory.core.memory.window import (
 from live_memory.core.notes.recollection import (
     Kept,
     RecallQuery,
+    Space,
     asked_at_of,
-    kept_in,
     recollected,
 )
 from live_memory.core.reading.observation import clean
@@ -74,8 +75,6 @@ _DAY_S = 86_400.0
 AUTOMATIC_S, EXPLICIT_S = 7 * _DAY_S, 30 * _DAY_S
 # A note that names more files lists a folder; a long one is gone through beside the loop.
 _MOST_FILES, _SHORT = 40, 2_000
-# So many are gone through faster than a thread is found for it.
-_FEW = 300
 _SPACES = re.compile(r"[ \t]+\n")
 
 
@@ -171,6 +170,7 @@ class Notes:
         self._opened = opened
         self._redactor = redactor
         self._clock = clock
+        self._cutting_up = anyio.Lock()
 
     async def remember(
         self, cwd: str, draft: NoteDraft, writer: Writer, *, scope: Scope = Scope.WORKSPACE
@@ -218,17 +218,21 @@ class Notes:
         """
         memory = await self._opened(cwd)
         user = await self.user.opened()
-        kept: list[Kept] = []
+        spaces = []
         if scope is not Scope.USER:
-            kept += kept_in(memory.window)
+            spaces.append(Space(memory.window, memory.note_words))
         if scope is not Scope.WORKSPACE:
-            kept += kept_in(user, is_users=True)
-        work = partial(recollected, kept, query, self._clock.now())
-        found = work() if len(kept) <= _FEW else await anyio.to_thread.run_sync(work)
-        page = found[query.offset : query.offset + query.limit]
+            spaces.append(Space(user, self.user.note_words, is_users=True))
+        async with self._cutting_up:
+            for space in spaces:
+                if space.words.behind(space.window.notebook.notes):
+                    notes = space.window.notebook.notes
+                    await anyio.to_thread.run_sync(space.words.of, notes)
+        work = partial(recollected, spaces, query, self._clock.now())
+        found = await anyio.to_thread.run_sync(work)
         with memory.in_use():
-            standing, changed = await _compared(page, memory)
-        return Recalled(memory.identity, tuple(standing), len(found), changed)
+            standing, changed = await _compared(found.page, memory)
+        return Recalled(memory.identity, tuple(standing), found.total, changed)
 
     async def forget(self, cwd: str, ids: Collection[str], reason: str, writer: Writer) -> Forgot:
         """Withdraw notes, facts, past answers and open handoffs, for good.

@@ -25,6 +25,7 @@ from live_memory.core.memory.window import (
     apply,
     questions,
 )
+from live_memory.core.notes.recollection import NoteWords
 from live_memory.core.reading.lookup import Listing
 from live_memory.core.saving.journal import holds_secret
 from live_memory.core.saving.snapshot import Beginning, Memory
@@ -165,7 +166,7 @@ class Workspace:
         self.reader = given.reader
         self.max_context_tokens = given.max_context_tokens
         self.sandbox = given.reader.sandbox
-        self.window = Window()
+        self.window, self.note_words = Window(), NoteWords()
         # No part refers back to the whole: so what a closed one held is free without a look
         # through all objects, which leaves out what a large index has set apart.
         indexer = self.indexer = given.indexer(identity)
