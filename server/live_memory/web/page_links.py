@@ -11,8 +11,8 @@ LINK_S = 60.0
 _MOST = 8
 
 _SCRIPTS = (
-    *("answers", "charts", "drawing", "findings", "overview", "page", "server", "summary"),
-    *("text", "timeline", "words"),
+    *("answers", "charts", "drawing", "findings", "forms", "handoffs", "notes", "overview"),
+    *("page", "server", "summary", "text", "timeline", "told", "words"),
 )
 # The files that the page loads, beside the one that it begins with.
 PAGE_PARTS = ("page.css", *(f"{name}.js" for name in _SCRIPTS))

@@ -55,8 +55,8 @@ export function opened(place, note) {
   );
 }
 
-/** Ask the person; resolves to whether to go on. */
-export function confirmed(title, text, doIt) {
+/** Ask the person; resolves to whether to go on. `field` is what may be filled in on the way. */
+export function confirmed(title, text, doIt, { field = null, leave = "Cancel" } = {}) {
   const dialog = document.getElementById("sure");
   // What is behind it may be drawn anew meanwhile.
   const opener = document.activeElement.dataset.key;
@@ -70,7 +70,8 @@ export function confirmed(title, text, doIt) {
         { class: "stack" },
         h("h2", { id: "sure-title" }, title),
         h("p", { class: "prose" }, text),
-        h("div", { class: "row" }, h("button", { type: "button", class: "danger", onclick: close("yes") }, doIt), h("button", { type: "button", autofocus: true, onclick: close("") }, "Cancel")),
+        field,
+        h("div", { class: "row" }, h("button", { type: "button", class: "danger", onclick: close("yes") }, doIt), h("button", { type: "button", autofocus: !field, onclick: close("") }, leave)),
       ),
     );
     dialog.onclose = () => {

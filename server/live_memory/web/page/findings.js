@@ -59,7 +59,8 @@ export function findings(about) {
   return { where, refresh: () => list.refresh() };
 }
 
-function factItem(fact, about, panels, refresh) {
+/** A finding with what can be done to it; `above` and `meta` stand over and under its text. */
+export function factItem(fact, about, panels, refresh, { above = null, meta = factMeta(fact) } = {}) {
   const id = fact.id;
   const panel = panels.get(id) ?? h("div", { id: `why-${id}`, hidden: true });
   panels.set(id, panel);
@@ -87,14 +88,15 @@ function factItem(fact, about, panels, refresh) {
   return h(
     "li",
     { class: "stack tight" },
+    above,
     h("p", { class: "prose" }, inline(fact.text, () => panel.hidden && toggle())),
-    factMeta(fact),
+    meta,
     h("div", { class: "row" }, why, h("button", { type: "button", "data-key": `pin-${id}`, disabled: fact.pinned, title: "Keep it in every prompt while it holds", onclick: act("pin", "Pinned.") }, fact.pinned ? "Pinned" : "Pin"), h("button", { type: "button", class: "danger", "data-key": `forget-${id}`, onclick: forget }, "Forget")),
     panel,
   );
 }
 
-export async function reasons(panel, about, id) {
+async function reasons(panel, about, id) {
   swap(panel, waiting("the places"));
   try {
     const { fact, stands, places } = await get("/v1/facts/why", { ...about, id });

@@ -2,6 +2,8 @@
 import { oneAnswer, questions } from "./answers.js";
 import { main, part, swap, view } from "./drawing.js";
 import { findings } from "./findings.js";
+import { handoffs } from "./handoffs.js";
+import { notes } from "./notes.js";
 import { glance, health, overview } from "./overview.js";
 import { call, get, keepKey, key, loseKey, pieces, Refusal } from "./server.js";
 import { summary } from "./summary.js";
@@ -11,9 +13,9 @@ import { base, mark, relative } from "./words.js";
 
 // ---- one codebase ---------------------------------------------------------------------------
 
-const TABS = [["", "Summary"], ["findings", "Findings"], ["questions", "Questions"], ["timeline", "Timeline"]];
+const TABS = [["", "Summary"], ["notes", "Notes"], ["handoffs", "Handoffs"], ["findings", "Findings"], ["questions", "Questions"], ["timeline", "Timeline"]];
 
-function workspace(id, tab, rest) {
+function workspace(id, tab, rest, query) {
   view.workspace = id;
   const about = { workspace: id };
   const head = part("the codebase", () => get("/v1/stats", about), (stats) => headOf(stats));
@@ -23,8 +25,8 @@ function workspace(id, tab, rest) {
     TABS.map(([name, label]) => h("a", { href: `#/w/${id}${name ? `/${name}` : ""}`, "aria-current": name === tab ? "page" : null }, label)),
   );
   const label = TABS.find(([name]) => name === tab)?.[1] ?? "Summary";
-  const draw = { findings, questions, timeline }[tab] ?? summary;
-  const body = tab === "questions" && rest ? oneAnswer(about, rest) : draw(about);
+  const draw = { notes, handoffs, findings, questions, timeline }[tab] ?? summary;
+  const body = tab === "questions" && rest ? oneAnswer(about, rest) : draw(about, query);
   view.refresh = () => {
     head.refresh();
     body.refresh?.();
@@ -48,9 +50,11 @@ function headOf({ workspace: { root } }) {
 function route() {
   view.stop.abort();
   Object.assign(view, { stop: new AbortController(), refresh: null, workspace: null });
+  document.getElementById("sure").close();
   if (!key()) return locked();
-  const [first = "", id = "", tab = "", rest = ""] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
-  const [name, drawn] = first === "w" && /^[0-9a-f]{32}$/.test(id) ? workspace(id, tab, rest) : first === "health" ? health() : overview();
+  const [address, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
+  const [first = "", id = "", tab = "", rest = ""] = address.split("/").map(decodeURIComponent);
+  const [name, drawn] = first === "w" && /^[0-9a-f]{32}$/.test(id) ? workspace(id, tab, rest, new URLSearchParams(query)) : first === "health" ? health() : overview();
   document.title = `${name} \u2013 Live Memory`;
   for (const link of document.querySelectorAll("[data-nav]")) {
     if (link.dataset.nav === (first === "health" ? "health" : first === "" ? "overview" : "")) link.setAttribute("aria-current", "page");

@@ -242,8 +242,9 @@ class PageRoutes:
 
     def _pulse(self) -> Mapping[str, object]:
         hub, asking = self._hub, self._drain.questions_in_flight
-        companion = hub.models.companion
-        return {**hub.pulse, "server": (hub.problems, hub.notes, asking, id(companion), hub.spend)}
+        companion, users = hub.models.companion, hub.notebook.user.window.revision
+        told = (hub.problems, hub.notes, asking, id(companion), hub.spend, users)
+        return {**hub.pulse, "server": told}
 
 
 async def _to_page(request: Request) -> ASGIApp:

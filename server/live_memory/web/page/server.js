@@ -1,6 +1,8 @@
 // The server: what is asked of it, and what it refuses.
 
 const KEY = "live-memory-key";
+// How this page is named where it writes something.
+export const HOST = "page";
 
 export class Refusal extends Error {
   constructor(status, kind, message) {
@@ -14,9 +16,10 @@ export const key = () => sessionStorage.getItem(KEY);
 export const keepKey = (secret) => sessionStorage.setItem(KEY, secret);
 export const loseKey = () => sessionStorage.removeItem(KEY);
 
-export async function call(path, { query = {}, body, signal, secret = key() } = {}) {
+export async function call(path, { query = {}, body, signal, secret = key(), headers: more = {} } = {}) {
   const target = `${path}?${new URLSearchParams(query)}`;
-  const headers = { Authorization: `Bearer ${secret}` };
+  // By these the server knows who writes a note.
+  const headers = { Authorization: `Bearer ${secret}`, "X-Live-Memory-Host": HOST, ...more };
   if (body !== undefined) headers["Content-Type"] = "application/json";
   const method = body === undefined ? "GET" : "POST";
   let reply;
@@ -54,7 +57,7 @@ export function get(path, query = {}) {
   return flights.get(target);
 }
 
-export const post = async (path, body) => (await call(path, { body })).json();
+export const post = async (path, body, headers) => (await call(path, { body, headers })).json();
 
 /** The pieces of a reply as they come, split at `mark`. */
 export async function* pieces(reply, mark) {

@@ -4,9 +4,13 @@ import { bars, meter } from "./charts.js";
 import { card, empty, part, tile } from "./drawing.js";
 import { factMeta, factText } from "./findings.js";
 import { sentences } from "./overview.js";
-import { get } from "./server.js";
+import { get, post } from "./server.js";
 import { h } from "./text.js";
-import { money, number, plural, short, time } from "./words.js";
+import { CATEGORIES, writerOf } from "./told.js";
+import { cut, mark, money, number, plural, short, time } from "./words.js";
+
+// Characters of a note that are shown here.
+const MOST_TOLD = 240;
 
 export function summary(about) {
   const figures = part("figures", () => get("/v1/stats", about), (stats) => h("div", { class: "stack" }, problemsOf(stats), knows(stats), tiles(stats)));
@@ -19,9 +23,21 @@ export function summary(about) {
       total > facts.length ? h("p", { class: "small" }, h("a", { href: `#/w/${about.workspace}/findings` }, `All ${plural(total, "finding")}`)) : null,
     ),
   );
-  const parts = [figures, window_, over, last];
+  const told = part("what was told", () => post("/v1/recall", { ...about, limit: 3 }), (reply) => toldCard(reply, about));
+  const parts = [figures, window_, over, last, told];
   const refresh = () => parts.forEach((each) => each.refresh());
-  return { where: h("div", { class: "stack" }, figures.where, askCard(about), h("div", { class: "two" }, h("div", { class: "stack" }, window_.where, last.where), over.where)), refresh };
+  return { where: h("div", { class: "stack" }, figures.where, askCard(about), h("div", { class: "two" }, h("div", { class: "stack" }, window_.where, told.where, last.where), over.where)), refresh };
+}
+
+function toldCard({ found, total }, { workspace }) {
+  const all = `#/w/${workspace}/notes?kinds=note%2Chandoff`;
+  return card(
+    "Told last",
+    total
+      ? h("ul", { class: "list" }, found.map((each) => h("li", {}, h("p", { class: "prose", dir: "auto" }, cut(each.text, MOST_TOLD)), h("div", { class: "meta" }, mark("kind", each.kind === "note" ? (CATEGORIES[each.category] ?? each.category) : `Handoff, ${each.state}`), h("span", {}, "by ", writerOf(each.writer, { workspace })), h("span", {}, time(each.at))))))
+      : empty("Nothing yet", "What agents and you tell each other: why something was decided, what is open, what the next one should do."),
+    h("p", { class: "small" }, h("a", { href: all }, total > found.length ? `All ${plural(total, "note and handoff", "notes and handoffs")}` : "Notes and handoffs")),
+  );
 }
 
 function problemsOf({ problems, listing, watch }) {

@@ -7,7 +7,11 @@ const ago = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 const UNITS = [["year", 31_536_000], ["month", 2_592_000], ["week", 604_800], ["day", 86_400], ["hour", 3_600], ["minute", 60]];
 export const date = (at) => new Date(at * 1000);
 export const whole = (at) => date(at).toLocaleString("en", { dateStyle: "medium", timeStyle: "medium" });
+/** A time to the minute. */
+export const minute = (at) => date(at).toLocaleString("en", { dateStyle: "medium", timeStyle: "short" });
 export const plural = (count, one, many = `${one}s`) => `${number.format(count)} ${count === 1 ? one : many}`;
+/** The beginning of a long text. */
+export const cut = (text, most) => (text.length > most ? `${text.slice(0, most).replace(/[\ud800-\udbff]$/, "")}\u2026` : text);
 export const base = (root) => root.split("/").filter(Boolean).pop() ?? root;
 export const AUTHORS = { agent: "the agent", subagent: "a sub-agent", companion: "the companion", person: "a person", summary: "a summary" };
 
