@@ -24,7 +24,7 @@ from pydantic import (
 )
 
 from live_memory.core.errors import InvalidRequest
-from live_memory.core.reading.redaction import HiddenFiles
+from live_memory.core.reading.redaction import DEFAULT, HiddenFiles
 
 __all__ = ["PREFIX", "RELOADABLE", "Configuration", "Settings", "config_file", "load"]
 
@@ -251,6 +251,38 @@ class Configuration:
     settings: Settings
     sources: Mapping[str, str]
     warnings: tuple[str, ...]
+
+    def shown(self) -> dict[str, dict[str, object]]:
+        """Each setting's value as JSON has it, without secrets, and its source."""
+        dumped = self.settings.model_dump(mode="json")
+        return {
+            name: {"value": _shown(name, value), "source": self.sources[name]}
+            for name, value in dumped.items()
+        }
+
+    def reread(self, latest: "Configuration") -> "Configuration":
+        """What a server that runs with this has once it took over what it can of another."""
+        taken = {name: getattr(latest.settings, name) for name in RELOADABLE}
+        sources = {name: latest.sources[name] for name in RELOADABLE}
+        settings = self.settings.model_copy(update=taken)
+        return Configuration(settings, {**self.sources, **sources}, latest.warnings)
+
+
+# What an added field is called may say nothing of what it holds.
+_PLAIN = (bool, int, float, type(None))
+
+
+def _shown(name: str, value: object) -> object:
+    """A setting without secrets: an address without its user, added fields by their names."""
+    if name == "base_url" and isinstance(value, str):
+        scheme, joint, rest = value.partition("://")
+        place, slash, path = (rest if joint else value).partition("/")
+        path = path.partition("?")[0]
+        bare = f"{'***@' * ('@' in place)}{place.rpartition('@')[2]}{slash}{path}"
+        return DEFAULT.redact(f"{scheme}{joint}{bare}" if joint else bare).text.text
+    if name == "openai_extra_body" and isinstance(value, dict):
+        return {key: one if isinstance(one, _PLAIN) else "***" for key, one in value.items()}
+    return DEFAULT.redact(value).text.text if isinstance(value, str) and name == "model" else value
 
 
 def _old_list(text: str) -> tuple[object, ...] | None:

@@ -21,8 +21,7 @@ _QUESTION = "Where is the retry limit set?"
 _NAMES = 4_000
 _SYLLABLES = [a + b + c for a in "bdfklmnprst" for b in "aeiou" for c in "lmnrst"]
 _NOTES_ON_IT = (
-    "remember and recall go over HTTP, each on a new connection, to a server that has the workspace "
-    "open; a note is in the journal before its reply",
+    "remember and recall go over HTTP, each on a new connection; a note is in the journal by then",
     "first recall: the first one after a start with all notes, in which their words are cut up",
 )
 

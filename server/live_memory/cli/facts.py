@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 
 import click
@@ -180,8 +181,18 @@ def stats(configuration: Configuration, *, cwd: str, as_json: bool) -> None:
       live-memory stats --cwd ~/src/flask --json
     """
     figures = get(find(configuration.settings), "/stats", cwd=absolute(cwd))
+    if as_json:
+        click.echo(json.dumps(figures))
+        return
     now = datetime.datetime.now(datetime.UTC).timestamp()  # noqa: TID251  (no port here)
-    click.echo(json.dumps(figures) if as_json else told(figures, now=now))
+    rows = told(figures, now=now)
+    if sys.stdout.isatty():
+        from live_memory.cli.terminal import show_rows  # noqa: PLC0415  (takes long)
+
+        show_rows(rows, more="more: `live-memory stats --json` has all")
+    else:
+        width = max(len(name) for name, _ in rows)
+        click.echo("\n".join(f"{name:<{width}}  {value}" for name, value in rows))
 
 
 @click.command()
@@ -208,8 +219,11 @@ def empty(
         click.echo("forgot every workspace" if "all" in body else visible(f"forgot {body['cwd']}"))
 
 
-def told(figures: Form, *, now: float) -> str:
-    """What a person asks of a memory: what it knows, what it did, what that cost, what is amiss."""
+def told(figures: Form, *, now: float) -> Sequence[tuple[str, str]]:
+    """What a person asks of a memory: what it knows, what it did, what that cost, what is amiss.
+
+    Each is a word and a sentence; what is amiss comes last, under the word `problem`.
+    """
     seen = f"{_many(figures, 'known_files')} of them"
     found, facts = _number(figures, "findings"), _number(figures, "facts")
     stale, led = _number(figures, "stale_facts"), _number(figures, "questions_answered_by_findings")
@@ -232,15 +246,36 @@ def told(figures: Form, *, now: float) -> str:
             if figures.get("model_calls")
             else "nothing: no model was called",
         ),
-        (
-            "saved",
-            f"about {_many(figures, 'tokens_saved')} tokens of reading, less answers and models",
-        ),
+        *(("caps", said) for said in _caps(figures)),
+        ("saved", _saved(figures)),
         ("agent", _last(figures, now)),
         *(("problem", problem) for problem in _problems(figures)),
     ]
-    width = max(len(name) for name, _ in rows)
-    return "\n".join(f"{name:<{width}}  {visible(value)}" for name, value in rows)
+    return [(name, visible(value)) for name, value in rows]
+
+
+def _caps(figures: Form) -> Iterator[str]:
+    """What models took of what they may, over all codebases; nothing where there is no model."""
+    caps, spent = _inner(figures, "caps"), _inner(figures, "spent_lately")
+    if not caps:
+        return
+    tokens, most_tokens = _many(spent, "tokens_an_hour"), _number(caps, "tokens_an_hour")
+    dollars, most_dollars = _number(spent, "usd_a_day"), _number(caps, "usd_a_day")
+    hour = f"of {most_tokens:,} tokens" if most_tokens else "tokens (no cap)"
+    day = f"of ${most_dollars:.2f}" if most_dollars else "(no cap)"
+    is_reached = any(0 < _number(caps, name) <= _number(spent, name) for name in caps)
+    yield (
+        f"{tokens} {hour} in the last hour, ${dollars:.4f} {day} in the last day, in all codebases"
+        + (": reached, so no model is asked now" if is_reached else "")
+    )
+
+
+def _saved(figures: Form) -> str:
+    """What answers spared, by the one formula; where they took more than they spared, that."""
+    tokens = int(_number(figures, "tokens_saved"))
+    if tokens < 0:
+        return f"nothing: answers and models took {-tokens:,} tokens more than reading"
+    return f"about {tokens:,} tokens: what reading would take, less answers and models"
 
 
 def _problems(figures: Form) -> Iterator[str]:

@@ -29,7 +29,7 @@ from live_memory.core.errors import InvalidRequest
 from live_memory.settings import Configuration, Settings
 from live_memory.web.identity import RunningServer, ensure_data_dir, published
 
-__all__ = ["ensure_running", "is_older", "stop", "stop_unheard", "take_over"]
+__all__ = ["LOG_NAME", "ensure_running", "is_older", "stop", "stop_unheard", "take_over"]
 
 _STOPPED_EVERY_S = 0.05
 # After its last word the process is gone at once; in a container, its number is another's here.

@@ -8,9 +8,10 @@ from rich.console import Console, Group, RenderableType
 from rich.markdown import Markdown
 from rich.padding import Padding
 from rich.syntax import Syntax
+from rich.table import Table
 from rich.text import Text
 
-__all__ = ["show_answer"]
+__all__ = ["show_answer", "show_rows"]
 
 Fields = Mapping[str, object]
 
@@ -54,6 +55,35 @@ def show_answer(answer: Fields, *, text: str, is_long: bool) -> None:
     console.print(Group(*_apart(parts)))
 
 
+# With the next prompt, a screen of 24 is full.
+_MOST_ROWS = 23
+
+
+def show_rows(rows: Sequence[tuple[str, str]], *, more: str) -> None:
+    """Print rows of a word and a sentence on one screen; of what is amiss, as much as fits.
+
+    `more` says where the rest is.
+    """
+    console, shown = Console(highlight=False), len(rows)
+    amiss = next((n for n, (name, _) in enumerate(rows) if name == "problem"), shown)
+    lines = _lines(console, _grid(rows, shown, more))
+    while len(lines) > _MOST_ROWS and shown > amiss:
+        shown -= 1
+        lines = _lines(console, _grid(rows, shown, more))
+    for line in lines:
+        line.rstrip()
+    console.print(Group(*lines))
+
+
+def _grid(rows: Sequence[tuple[str, str]], shown: int, more: str) -> Table:
+    grid = Table.grid(padding=(0, 2))
+    left = [("", f"{len(rows) - shown} {more}")] if shown < len(rows) else []
+    for name, value in (*rows[:shown], *left):
+        style = "yellow" if name == "problem" else ""
+        grid.add_row(Text(name, style=style or "dim"), Text(value, style, overflow="fold"))
+    return grid
+
+
 def _apart(parts: Sequence[RenderableType]) -> Iterator[RenderableType]:
     for part in parts:
         yield Padding(part, (0, 0, 0 if part is parts[-1] else 1, 0))
@@ -71,13 +101,18 @@ def _blocks(said: str) -> Iterator[str]:
 
 def _first(console: Console, shown: RenderableType, most: int) -> list[Text]:
     """The first lines of what is shown, as wide as the terminal, with a mark where more follow."""
-    lines = console.render_lines(shown, pad=False)
-    kept = [Text.assemble(*((s.text, s.style or "") for s in line)) for line in lines[:most]]
+    lines = _lines(console, shown)
+    kept = lines[:most]
     if len(lines) > most:
         kept[-1].rstrip()
         kept[-1].truncate(console.width - 2)
         kept[-1].append(" …", style="dim")
     return kept
+
+
+def _lines(console: Console, shown: RenderableType) -> list[Text]:
+    lines = console.render_lines(shown, pad=False)
+    return [Text.assemble(*((s.text, s.style or "") for s in line)) for line in lines]
 
 
 def _is_code(block: str) -> bool:

@@ -27,7 +27,7 @@ from live_memory.web.identity import Identity
 from live_memory.web.note_routes import NoteRoutes
 from live_memory.web.page.page_routes import PageRoutes
 from live_memory.web.page_links import PageLinks
-from live_memory.web.routes import Reload, Routes, check_shape
+from live_memory.web.routes import InForce, Reload, Routes, check_shape
 
 __all__ = ["Application", "McpLimits", "McpModule", "McpMount", "published_limits"]
 
@@ -145,6 +145,7 @@ class Application:
         identity: Identity,
         clock: Clock,
         reload: Reload,
+        in_force: InForce,
         reception: Reception,
         limits: McpLimits = _LIMITS,
         has_async_tools: bool = False,
@@ -166,6 +167,7 @@ class Application:
             identity=identity,
             clock=clock,
             reload=reload,
+            in_force=in_force,
             reception=reception,
         )
         page = PageRoutes(hub, drain=drain, links=links, identity=identity, clock=clock)

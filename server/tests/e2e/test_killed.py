@@ -271,7 +271,7 @@ def _check(server: RunningServer, project: Path, load: _Load) -> None:
     answers = server.request("GET", f"/v1/answers?cwd={project}").json["answers"]
     assert isinstance(answers, list)
     assert {answer["question"] for answer in answers} >= set(load.questions[-100:])
-    ids = [*load.notes[-100:], *[*load.claims][-50:]]
+    ids = [*load.notes[-50:], *[*load.claims][-50:]]
     recalled = server.request("POST", "/v1/recall", {"cwd": str(project), "ids": ids}).json["found"]
     assert isinstance(recalled, list)
     kept = {record["id"]: record.get("state", "") for record in recalled}

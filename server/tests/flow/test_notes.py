@@ -86,7 +86,11 @@ async def test_notes_are_found_by_words_and_without_words_the_newest_first() -> 
         found = (await hub.notebook.recall("/app", RecallQuery("how many retries?"))).found
         assert {one.text for one in found} <= {"Retries wait 2 s.", "Retry limits are 7."}
         assert found
-        assert (await hub.notebook.recall("/app", RecallQuery(limit=2))).total == 3
+        two = await hub.notebook.recall("/app", RecallQuery(limit=2))
+        assert (len(two.found), two.total) == (2, 3)
+        every = tuple(one.id for one in (await hub.notebook.recall("/app", RecallQuery())).found)
+        named = await hub.notebook.recall("/app", RecallQuery(ids=every, limit=1))
+        assert tuple(one.id for one in named.found) == every
 
 
 async def test_a_place_of_a_note_that_changed_is_told() -> None:

@@ -73,7 +73,8 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class RecallQuery:
-    """What is looked for: words, or nothing for the newest; `ids` name things, whatever they say.
+    """What is looked for: words, or nothing for the newest; `ids` name things, all of which are
+    meant, whatever they say.
 
     `author` is what its writer is, or how their name, host or session begins. With `since` it was
     told then or later. `offset` and `limit` count results.
@@ -157,7 +158,7 @@ def recollected(spaces: Sequence[Space], query: RecallQuery, now: Instant) -> Fo
         order = {named: n for n, named in enumerate(query.ids)}
         named = [one for space in spaces for one in _named(space, frozenset(query.ids))]
         named.sort(key=lambda one: order[one.id])
-        return _page([(0.0, one) for one in named], query)
+        return Found(tuple(named), len(named))
     terms = sorted({word for word, _ in terms_of(query.text).weights})
     found: list[tuple[float, Kept | tuple[Space, Note]]] = []
     others = [one for space in spaces for one in _others(space, query) if _is_meant(one, query)]
@@ -204,11 +205,10 @@ def _page(found: list[tuple[float, Kept | tuple[Space, Note]]], query: RecallQue
     def rank(pair: tuple[float, Kept | tuple[Space, Note]]) -> tuple[float, bool, float]:
         score, one = pair
         if isinstance(one, Kept):
-            return -round(score, 2), not one.is_pinned, -one.at
-        return -round(score, 2), not one[1].is_pinned, -one[1].told_at
+            return -round(score, 2), score > 0 and not one.is_pinned, -one.at
+        return -round(score, 2), score > 0 and not one[1].is_pinned, -one[1].told_at
 
-    if not query.ids:
-        found.sort(key=rank)
+    found.sort(key=rank)
     page = (one for _, one in found[query.offset : query.offset + query.limit])
     return Found(
         tuple(one if isinstance(one, Kept) else _of_note(*one) for one in page), len(found)

@@ -33,7 +33,7 @@ export function notes(about, asked) {
     const last = Math.min(offset + ROWS, total);
     const left = last - offset - records.length;
     return [
-      h("p", { class: "soft small" }, total > ROWS ? `${number.format(offset + 1)}\u2013${number.format(last)} of ${number.format(total)}` : plural(total, "record"), filters.text.trim() ? ", the best first" : ", pinned ones first, then the newest", left > 0 ? `; ${plural(left, "finding")} among them no longer ${left === 1 ? "stands" : "stand"} and ${left === 1 ? "is" : "are"} not shown` : ""),
+      h("p", { class: "soft small" }, total > ROWS ? `${number.format(offset + 1)}\u2013${number.format(last)} of ${number.format(total)}` : plural(total, "record"), filters.text.trim() ? ", the best first" : ", the newest first", left > 0 ? `; ${plural(left, "finding")} among them no longer ${left === 1 ? "stands" : "stand"} and ${left === 1 ? "is" : "are"} not shown` : ""),
       h("ul", { class: "list" }, records.map((each) => recordItem(each, kept))),
       total > ROWS ? h("div", { class: "row" }, h("button", { type: "button", "data-key": "previous", disabled: !offset, onclick: turn(-ROWS) }, "Previous"), h("button", { type: "button", "data-key": "next", disabled: last >= total, onclick: turn(ROWS) }, "Next")) : null,
     ];

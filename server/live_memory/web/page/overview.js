@@ -132,7 +132,7 @@ const CAUSES = { ask: "Questions", compaction: "Compaction", "keep-warm": "Keepi
 
 export function health() {
   const state = part("the server's state", glance, (found) => {
-    const { reasons, notes, model, caps, spend, hours } = found;
+    const { reasons, notes, model, caps, spend, spent_lately: lately } = found;
     const causes = Object.entries(spend);
     return h(
       "div",
@@ -146,7 +146,7 @@ export function health() {
       card(
         "The model",
         model
-          ? [h("p", {}, `${model.model} answers questions${model.is_subscription ? " on your subscription" : ""}.`), limits(caps, hours)]
+          ? [h("p", {}, `${model.model} answers questions${model.is_subscription ? " on your subscription" : ""}.`), limits(caps, lately)]
           : [h("p", {}, "None is configured: questions are answered from the index, which is free and always works. To let a cheap model read and explain, set a key:"), h("code", { class: "command" }, "live-memory config set api_key=-")],
       ),
       card("Spent since the server started", causes.length ? table(["Cause", "Calls", "Tokens", "From cache", "Cost"], causes.map(([cause, spent]) => [CAUSES[cause] ?? cause, number.format(spent.calls), number.format(spent.tokens), number.format(spent.cached_tokens), `${money(spent.cost_usd)}${spent.unpriced_calls ? ` (${spent.unpriced_calls} without a price)` : ""}`])) : h("p", {}, "Nothing.")),
@@ -163,13 +163,11 @@ const ADVICE = [
   ["Answers cost too much", "Set a cap: `live-memory config set spend_cap_usd_day=1`. Beyond it answers come from the index."],
 ];
 
-function limits({ tokens_an_hour: tokens, usd_a_day: usd }, hours) {
-  const cost = hours.reduce((sum, hour) => sum + hour.cost_usd, 0);
-  const last = hours[hours.length - 1].tokens;
+function limits({ tokens_an_hour: tokens, usd_a_day: usd }, lately) {
   return h(
     "ul",
     { class: "meta plain" },
-    h("li", {}, usd ? `${money(cost)} of ${money(usd)} a day` : "no cap on dollars a day"),
-    h("li", {}, tokens ? `${short.format(last)} of ${short.format(tokens)} tokens an hour` : "no cap on tokens an hour"),
+    h("li", {}, usd ? `${money(lately.usd_a_day)} of ${money(usd)} a day` : "no cap on dollars a day"),
+    h("li", {}, tokens ? `${short.format(lately.tokens_an_hour)} of ${short.format(tokens)} tokens an hour` : "no cap on tokens an hour"),
   );
 }

@@ -41,7 +41,14 @@ from live_memory.web.routes import (
     refusal,
     workspace_of,
 )
-from live_memory.web.schemas import fact_form, file_event_form, record_form, spend_form, stats_form
+from live_memory.web.schemas import (
+    caps_form,
+    fact_form,
+    file_event_form,
+    record_form,
+    spend_form,
+    stats_form,
+)
 
 __all__ = ["PageRoutes"]
 
@@ -131,7 +138,7 @@ class PageRoutes:
         del request
         hub, now = self._hub, self._clock.now()
         companion = hub.models.companion
-        spend = await companion.purse.known() if companion else hub.spend
+        spend, caps = await hub.spending()
         abilities = companion.model.abilities if companion else None
         problems = [visible(clean(problem)) for problem in hub.problems]
         return json_reply(
@@ -141,7 +148,7 @@ class PageRoutes:
                 "reasons": problems,
                 "notes": [visible(clean(note)) for note in hub.notes],
                 "model": abilities and record_form(abilities, "model", "is_subscription"),
-                "caps": companion and record_form(companion.purse.caps),
+                **caps_form(spend, caps, now=now),
                 "hours": [record_form(hour) for hour in spend.of_day(now)],
                 "spend": spend_form(spend),
                 "asking": self._drain.questions_in_flight,
