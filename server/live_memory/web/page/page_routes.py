@@ -29,7 +29,7 @@ from live_memory.flow.workspace import Workspace, statistics
 from live_memory.ports import Clock
 from live_memory.web.guard import Drain, ErrorClass, Problem, is_page, secret_in
 from live_memory.web.identity import Identity
-from live_memory.web.page_links import LINK_S, PAGE_KEY, PageLinks
+from live_memory.web.page_links import LINK_S, PAGE_KEY, PAGE_PARTS, PageLinks
 from live_memory.web.routes import (
     cancel_when_gone,
     get_route,
@@ -95,7 +95,7 @@ class PageRoutes:
         return [
             get_route("/", _to_page),
             get_route("/ui", _File("index.html")),
-            *(get_route(f"/ui/{name}", _File(name)) for name in ("page.js", "text.js", "page.css")),
+            *(get_route(f"/ui/{name}", _File(name)) for name in PAGE_PARTS),
             post_route("/v1/page/link", self.link),
             post_route(PAGE_KEY, self.key),
             get_route("/v1/events", self.events),
@@ -249,8 +249,9 @@ class PageRoutes:
 
     def _pulse(self) -> Mapping[str, object]:
         hub, asking = self._hub, self._drain.questions_in_flight
-        companion = hub.models.companion
-        return {**hub.pulse, "server": (hub.problems, hub.notes, asking, id(companion), hub.spend)}
+        companion, users = hub.models.companion, hub.notebook.user.window.revision
+        told = (hub.problems, hub.notes, asking, id(companion), hub.spend, users)
+        return {**hub.pulse, "server": told}
 
 
 async def _to_page(request: Request) -> ASGIApp:
