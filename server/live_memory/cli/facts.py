@@ -237,6 +237,7 @@ def told(figures: Form, *, now: float) -> str:
             f"about {_many(figures, 'tokens_saved')} tokens of reading, less answers and models",
         ),
         ("agent", _last(figures, now)),
+        *([("paused", "nothing is learned: `resume` lifts that")] * bool(figures.get("is_paused"))),
         *(("problem", problem) for problem in _problems(figures)),
     ]
     width = max(len(name) for name, _ in rows)

@@ -11,14 +11,18 @@ import anyio.to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from live_memory.core.companion.chat import ModelRequest
-from live_memory.core.errors import Busy, LiveMemoryError, StoreUnavailable
+from live_memory.core.errors import Busy, InvalidRequest, LiveMemoryError, StoreUnavailable
 from live_memory.core.hosts.notices import Interest
 from live_memory.core.memory.ledger import Fact
 from live_memory.core.memory.window import (
+    Brought,
+    Concluded,
     FileChanged,
     FileGone,
     FileObserved,
+    HandoffLeft,
     MemoryEvent,
+    NoteTold,
     NoteWritten,
     QuestionAnswered,
     Window,
@@ -121,6 +125,10 @@ _INBOX = 1_024
 _DRAIN_S, _FEW_NAMES = 2.0, 10
 FileEvent = FileObserved | FileChanged | FileGone
 _MOST_HEARD = 1_000
+# What is not kept while learning is paused: what is asked, seen and concluded goes by, and who
+# tells something hears so. That a file changed is no such thing: nothing old may be current.
+_PASSED_BY = (QuestionAnswered, FileObserved, Concluded, NoteWritten)
+_REFUSED = (NoteTold, HandoffLeft, Brought)
 # How often a memory that the system does not give is tried again.
 _READ_AGAIN_S = 5.0
 
@@ -153,6 +161,7 @@ class _Letter:
     event: MemoryEvent
     sent: SentPrompt | None = None
     applied: anyio.Event = field(default_factory=anyio.Event)
+    is_refused: anyio.Event = field(default_factory=anyio.Event)
 
 
 class Workspace:
@@ -317,6 +326,7 @@ class Workspace:
 
         Raises:
             Busy: too many events are waiting, or the workspace is closing.
+            InvalidRequest: somebody tells something while learning is paused.
             StoreUnavailable: what somebody told is there, and would not survive a crash.
         """
         letter = _Letter(event, sent)
@@ -325,8 +335,32 @@ class Workspace:
         except (anyio.WouldBlock, anyio.BrokenResourceError, anyio.ClosedResourceError) as why:
             raise Busy("this workspace takes no more events now", retry_after_s=1.0) from why
         await letter.applied.wait()
+        if letter.is_refused.is_set():
+            raise self._paused
         if self._persister is not None:
             await self._persister.promised(event)
+
+    def refuse_if_paused(self) -> None:
+        """Refuse to keep what somebody tells while learning is paused, as an `InvalidRequest`."""
+        if self.window.is_paused:
+            raise self._paused
+
+    @property
+    def _paused(self) -> InvalidRequest:
+        return InvalidRequest(
+            f"learning is paused in {self.identity.root}, so nothing is kept: a person lifts that "
+            "with `live-memory resume`"
+        )
+
+    async def rewrite(self) -> None:
+        """Write down what there is now, and remove every file of before.
+
+        Raises:
+            StoreUnavailable: the disk does not let it.
+        """
+        if self._persister is None or self._unread:
+            raise StoreUnavailable("what is kept cannot be read now, so it is not written anew")
+        await self._persister.rewrite()
 
     async def hear(self, subjects: Sequence[Interest], *, events: int) -> None:
         """Take notice of what so many events of a host are about; it survives a crash then.
@@ -334,6 +368,8 @@ class Workspace:
         Raises:
             StoreUnavailable: it does not; it is known all the same.
         """
+        if self.window.is_paused:
+            return
         # A session begins: by its first question the index may be there.
         self.indexer.begin()
         self.ingestor.offer(subjects, events=events)
@@ -352,6 +388,11 @@ class Workspace:
         return [one for one in subjects if not holds_secret(one, self.reader.redactor)]
 
     def _fold(self, letter: _Letter) -> None:
+        if self.window.is_paused and isinstance(letter.event, _PASSED_BY + _REFUSED):
+            if isinstance(letter.event, _REFUSED):
+                letter.is_refused.set()
+            letter.applied.set()
+            return
         try:
             self.window = apply(self.window, letter.event)
         finally:
@@ -413,7 +454,7 @@ class WorkspaceStats:
     """`known_files` counts the files that are known by the bytes they have.
 
     `dropped_events` were lost to a bound, here or in a hook's spool. `listing` is the last one,
-    and nothing before the first.
+    and nothing before the first. While it `is_paused` nothing is learned.
 
     Of the `facts`, `findings` are what agents concluded, and the file of `stale_facts` has changed.
     `window_parts` says what `window_tokens` are made of. `tokens_saved` is by `core/savings`.
@@ -444,6 +485,7 @@ class WorkspaceStats:
     indexed_files: int
     files_waiting: int
     watch: WatchState
+    is_paused: bool
     problems: tuple[str, ...]
 
 
@@ -502,6 +544,7 @@ async def statistics(memory: Workspace) -> WorkspaceStats:
         indexed_files=state.files - state.waiting,
         files_waiting=state.waiting,
         watch=memory.watching.state,
+        is_paused=window.is_paused,
         problems=memory.problems,
     )
 

@@ -60,6 +60,10 @@ class InMemory:
         self._journals.pop(key, None)
         self._snapshots[key] = sealed(to_form(Snapshot(root, 1, taken())))
 
+    async def rewrite(self, key: WorkspaceKey, root: str, taken: Callable[[], Memory]) -> None:
+        """Nothing older is kept anyway."""
+        await self.save(key, root, taken)
+
     async def release(self, key: WorkspaceKey) -> None:
         """Take no more before it is loaded again."""
         self._loaded.discard(key)
