@@ -258,6 +258,9 @@ def holding(folder: Path, text: str) -> list[str]:
     return [file.name for file in files if text.encode() in file.read_bytes()]
 
 
+ON_DISK = pytest.mark.parametrize("anyio_backend", ["asyncio"], indirect=True)
+
+
 def kept_house(folder: Path) -> House:
     """A house that keeps its memory on the disk."""
     house = app_house()
@@ -265,6 +268,7 @@ def kept_house(folder: Path) -> House:
     return house
 
 
+@ON_DISK
 async def test_what_is_purged_is_in_no_file_nor_in_an_answer(tmp_path: Path) -> None:
     house = kept_house(tmp_path)
     async with house.hub() as hub:
@@ -285,6 +289,7 @@ async def test_what_is_purged_is_in_no_file_nor_in_an_answer(tmp_path: Path) -> 
         assert len(await exported(hub)) == 2
 
 
+@ON_DISK
 async def test_what_was_forgotten_is_purged_at_once(tmp_path: Path) -> None:
     house = kept_house(tmp_path)
     async with house.hub() as hub:
@@ -302,6 +307,7 @@ async def test_what_was_forgotten_is_purged_at_once(tmp_path: Path) -> None:
         assert holding(tmp_path, CANARY) == []
 
 
+@ON_DISK
 async def test_a_purge_outlives_a_restart_and_leaves_the_rest(tmp_path: Path) -> None:
     house = kept_house(tmp_path)
     async with house.hub() as hub:

@@ -78,7 +78,7 @@ def _memory(one: Form, text: str) -> Form:
     form: dict[str, object] = {
         "kind": "note",
         "text": text,
-        "category": category or NoteCategory.OBSERVATION,
+        "category": (category or NoteCategory.OBSERVATION).value,
         "writer": {"author": "agent" if agent else "person", "name": str(by)[:200], "host": host},
         "tags": tags[:16],
     }
@@ -150,7 +150,7 @@ def sections_of(name: str, text: str, *, written_at: float) -> Iterator[FoundRec
         form: Form = {
             "kind": "note",
             "text": f"{part.heading}{between}{body}" if part.heading else body,
-            "category": category,
+            "category": category.value,
             "writer": {"author": "person", "host": "memory bank"},
             "told_at": written_at,
         }
