@@ -259,6 +259,12 @@ class SnapshotStore(Protocol):
     async def tell_open(self, key: WorkspaceKey, until: Sequence[Instant]) -> None:
         """Keep until when each open handoff counts, where a session that begins looks for it."""
 
+    async def rewrite(self, key: WorkspaceKey, root: str, taken: Callable[[], Memory]) -> None:
+        """Save, and remove all that was saved or written down before, also what was set aside.
+
+        What is not in the memory that `taken` gives, or comes later, is in no file then.
+        """
+
     async def release(self, key: WorkspaceKey) -> None:
         """Let go of a workspace's open files; it takes records again once it is loaded again."""
 
@@ -314,6 +320,13 @@ class Spool(Protocol):
 
     async def take(self) -> Sequence[Missed]:
         """All that was written down since, oldest first; each once, but again after a crash."""
+
+    async def forget(self, root: str) -> None:
+        """Remove what was written down of this folder and those below, also what was taken.
+
+        Raises:
+            StoreUnavailable: the disk does not let it.
+        """
 
 
 class Watcher(Protocol):

@@ -26,7 +26,7 @@ from live_memory.web.identity import (
     read_token,
 )
 
-__all__ = ["ProvenServer", "find", "get", "health", "post", "stream", "tell"]
+__all__ = ["ProvenServer", "each", "find", "get", "health", "post", "stream", "tell"]
 
 # A server that is busy with a first look answers within this; a program that accepts and never
 # speaks costs no more than this.
@@ -165,6 +165,12 @@ def get(server: ProvenServer, path: str, **query: str) -> dict[str, object]:
     """Read one object from the server."""
     target = f"{path}?{urlencode(query)}" if query else path
     return _only(_lines(server, "GET", target, body=None, timeout_s=_QUICK_S))
+
+
+def each(server: ProvenServer, path: str, **query: str) -> Iterator[dict[str, object]]:
+    """Read objects from the server, one a line, as they come."""
+    target = f"{path}?{urlencode(query)}"
+    return _lines(server, "GET", target, body=None, timeout_s=_QUICK_S)
 
 
 def post(

@@ -248,6 +248,7 @@ def told(figures: Form, *, now: float) -> Sequence[tuple[str, str]]:
         *(("caps", said) for said in _caps(figures)),
         ("saved", _saved(figures)),
         ("agent", _last(figures, now)),
+        *([("paused", "nothing is learned: `resume` lifts that")] * bool(figures.get("is_paused"))),
         *(("problem", problem) for problem in _problems(figures)),
     ]
 

@@ -18,6 +18,7 @@ import click
 
 from live_memory.cli.connection import ProvenServer, get, post
 from live_memory.cli.environment import ExitCode, Failure, write_whole
+from live_memory.cli.import_notes import bring_notes, page
 from live_memory.cli.launcher import ensure_running
 from live_memory.cli.main import absolute, data_dir_option, json_option, load_configuration
 from live_memory.cli.saying import progress, say, say_json
@@ -44,6 +45,7 @@ _DAY_S, _START_S = 86_400.0, 30.0
 
 
 @click.command("import")
+@click.argument("source", required=False, metavar="[FILE|FOLDER]")
 @click.option(
     "--days",
     type=click.IntRange(1, 36_500),
@@ -59,30 +61,63 @@ _DAY_S, _START_S = 86_400.0, 30.0
     multiple=True,
     help="Only sessions of this tool; may be given more than once.",
 )
-@click.option("--cwd", help="Only sessions of the codebase that this folder belongs to.")
+@click.option(
+    "--cwd",
+    help="Only sessions of the codebase that this folder belongs to; the one that a file is for.",
+)
+@click.option(
+    "--scope",
+    type=click.Choice(["workspace", "user"]),
+    default="workspace",
+    show_default=True,
+    help="Whether the notes of a file are for one codebase or for all.",
+)
 @click.option("--again", is_flag=True, help="What was imported before, too, as after `empty`.")
 @click.option("--dry-run", is_flag=True, help="Count what is there; send and write nothing.")
 @data_dir_option("The server's data folder.")
 @json_option
+@click.pass_context
 def command(
+    context: click.Context,
     *,
+    source: str | None,
     days: int,
     everything: bool,
     hosts: Sequence[str],
     cwd: str | None,
+    scope: str,
     again: bool,
     dry_run: bool,
     data_dir: str | None,
     as_json: bool,
 ) -> None:
-    """Learn from past sessions of coding tools: files seen, and what was asked and concluded.
+    """Learn from past sessions of coding tools, or take in the notes of a file or folder.
+
+    Of sessions it learns files seen, and what was asked and concluded.
+    A file is what `export` wrote, or an export of mem0 or OpenMemory; a folder holds Markdown.
 
     \b
     Examples:
       live-memory import --dry-run
       live-memory import --host codex --days 90
+      live-memory import memory.jsonl
+      live-memory import memory-bank/ --dry-run
     """
     configuration = load_configuration({"data_dir": data_dir})
+    if source is not None:
+        _refuse_beside(context, ("days", "everything", "hosts", "again"), "FILE|FOLDER")
+        brought = bring_notes(
+            *(configuration, Path(absolute(source))),
+            cwd=absolute(cwd or "."),
+            scope=scope,
+            dry_run=dry_run,
+        )
+        if as_json:
+            say_json(brought)
+        else:
+            say(page(brought))
+        return
+    _refuse_beside(context, ("scope",), "past sessions")
     settings = configuration.settings
     if not settings.passive:
         why = "memory learns nothing by itself while the setting `passive` is off"
@@ -106,6 +141,13 @@ def command(
         say_json(outcome)
     else:
         say(_page(outcome))
+
+
+def _refuse_beside(context: click.Context, names: Sequence[str], what: str) -> None:
+    """Refuse options that would mean nothing."""
+    given = click.core.ParameterSource.COMMANDLINE
+    if any(context.get_parameter_source(name) is given for name in names):
+        raise click.UsageError(f"--{', --'.join(names)} mean nothing for {what}")
 
 
 # What waits in a server is bounded (`flow/ingest`: 4,000 files, 64 conclusions), and one command

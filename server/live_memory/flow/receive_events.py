@@ -148,6 +148,19 @@ class Reception:
             await self._drain()
         await self._take(payloads, project=project)
 
+    async def forget(self, root: str) -> None:
+        """Take up nothing more that was written down of the workspace at this root.
+
+        What agents were asked is known no more either, of whatever workspace.
+
+        Raises:
+            StoreUnavailable: the disk does not let it.
+        """
+        async with self._draining:
+            await self._spool.forget(root)
+            self._tasks.clear()
+            self._recent.clear()
+
     async def unlearned(self, project: str) -> int:
         """Wait a while until all that was taken for a folder is learned; how much still waits.
 

@@ -11,10 +11,12 @@ import anyio.to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from live_memory.core.companion.chat import ModelRequest
-from live_memory.core.errors import Busy, LiveMemoryError, StoreUnavailable
+from live_memory.core.errors import Busy, InvalidRequest, LiveMemoryError, StoreUnavailable
 from live_memory.core.hosts.notices import Interest
 from live_memory.core.memory.ledger import Fact
 from live_memory.core.memory.window import (
+    Brought,
+    Concluded,
     FileChanged,
     FileGone,
     FileObserved,
@@ -22,6 +24,7 @@ from live_memory.core.memory.window import (
     HandoffClaimed,
     HandoffLeft,
     MemoryEvent,
+    NoteTold,
     NoteWritten,
     Purged,
     QuestionAnswered,
@@ -143,6 +146,10 @@ _DRAIN_S, _FEW_NAMES = 2.0, 10
 FileEvent = FileObserved | FileChanged | FileGone
 _OF_HANDOFFS = (HandoffLeft, HandoffClaimed, HandoffCancelled, Purged)
 _MOST_HEARD = 1_000
+# What is not kept while learning is paused: what is asked, seen and concluded goes by, and who
+# tells something hears so. That a file changed is no such thing: nothing old may be current.
+_PASSED_BY = (QuestionAnswered, FileObserved, Concluded, NoteWritten)
+_REFUSED = (NoteTold, HandoffLeft, Brought)
 # How often a memory that the system does not give is tried again.
 _READ_AGAIN_S = 5.0
 
@@ -175,6 +182,7 @@ class _Letter:
     event: MemoryEvent
     sent: SentPrompt | None = None
     applied: anyio.Event = field(default_factory=anyio.Event)
+    is_refused: anyio.Event = field(default_factory=anyio.Event)
 
 
 class Workspace:
@@ -354,6 +362,7 @@ class Workspace:
 
         Raises:
             Busy: too many events are waiting, or the workspace is closing.
+            InvalidRequest: somebody tells something while learning is paused.
             StoreUnavailable: what somebody told is there, and would not survive a crash.
         """
         letter = _Letter(event, sent)
@@ -362,6 +371,8 @@ class Workspace:
         except (anyio.WouldBlock, anyio.BrokenResourceError, anyio.ClosedResourceError) as why:
             raise Busy("this workspace takes no more events now", retry_after_s=1.0) from why
         await letter.applied.wait()
+        if letter.is_refused.is_set():
+            raise self._paused
         try:
             if self._persister is not None:
                 await self._persister.promised(event)
@@ -372,12 +383,36 @@ class Workspace:
             # What a handoff was put together from.
             await self.diary.forget()
 
+    def refuse_if_paused(self) -> None:
+        """Refuse to keep what somebody tells while learning is paused, as an `InvalidRequest`."""
+        if self.window.is_paused:
+            raise self._paused
+
+    @property
+    def _paused(self) -> InvalidRequest:
+        return InvalidRequest(
+            f"learning is paused in {self.identity.root}, so nothing is kept: a person lifts that "
+            "with `live-memory resume`"
+        )
+
+    async def rewrite(self) -> None:
+        """Write down what there is now, and remove every file of before.
+
+        Raises:
+            StoreUnavailable: the disk does not let it.
+        """
+        if self._persister is None or self._unread:
+            raise StoreUnavailable("what is kept cannot be read now, so it is not written anew")
+        await self._persister.rewrite()
+
     async def hear(self, subjects: Sequence[Interest], *, events: int) -> None:
         """Take notice of what so many events of a host are about; it survives a crash then.
 
         Raises:
             StoreUnavailable: it does not; it is known all the same.
         """
+        if self.window.is_paused:
+            return
         # A session begins: by its first question the index may be there.
         self.indexer.begin()
         self.ingestor.offer(subjects, events=events)
@@ -404,6 +439,11 @@ class Workspace:
         return [one for one in subjects if not holds_secret(one, self.reader.redactor)]
 
     def _fold(self, letter: _Letter) -> None:
+        if self.window.is_paused and isinstance(letter.event, _PASSED_BY + _REFUSED):
+            if isinstance(letter.event, _REFUSED):
+                letter.is_refused.set()
+            letter.applied.set()
+            return
         try:
             self.window = apply(self.window, letter.event)
         finally:
@@ -468,7 +508,7 @@ class WorkspaceStats:
     """`known_files` counts the files that are known by the bytes they have.
 
     `dropped_events` were lost to a bound, here or in a hook's spool. `listing` is the last one,
-    and nothing before the first.
+    and nothing before the first. While it `is_paused` nothing is learned.
 
     Of the `facts`, `findings` are what agents concluded, and the file of `stale_facts` has changed.
     `notes` are those that count, `open_handoffs` those that can be claimed.
@@ -502,6 +542,7 @@ class WorkspaceStats:
     indexed_files: int
     files_waiting: int
     watch: WatchState
+    is_paused: bool
     problems: tuple[str, ...]
 
 
@@ -563,6 +604,7 @@ async def statistics(memory: Workspace) -> WorkspaceStats:
         indexed_files=state.files - state.waiting,
         files_waiting=state.waiting,
         watch=memory.watching.state,
+        is_paused=window.is_paused,
         problems=memory.problems,
     )
 

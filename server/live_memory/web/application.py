@@ -26,6 +26,7 @@ from live_memory.ports import Clock, WorkspaceIdentity
 from live_memory.web import guard, routes, serving
 from live_memory.web.guard import Drain, problem_of
 from live_memory.web.identity import Identity
+from live_memory.web.keeping_routes import KeepingRoutes
 from live_memory.web.note_routes import NoteRoutes
 from live_memory.web.page.page_routes import PageRoutes
 from live_memory.web.page_links import PageLinks
@@ -187,11 +188,13 @@ class Application:
             in_force=in_force,
             reception=reception,
         )
+        keeping = KeepingRoutes(hub, reception=reception)
         page = PageRoutes(hub, drain=drain, links=links, identity=identity, clock=clock)
         # Clients of MCP are configured by hand, with and without the slash.
         self.routes = [
             *ours.table(),
             *NoteRoutes(hub, clock=clock).table(),
+            *keeping.table(),
             *page.table(),
             Route("/mcp", self._mcp),
             Route("/mcp/", self._mcp),

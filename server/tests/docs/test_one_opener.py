@@ -27,6 +27,8 @@ OWN_FILES = {
     "cli/doctor.py": "limits and processes, our data folder, a folder to try a hook in",
     "cli/environment.py": "the locks of the data folder",
     "cli/launcher.py": "the server's process and its log",
+    "cli/export.py": "templates, of the package or of the person; what it writes where they say",
+    "cli/import_notes.py": "a file or a folder of Markdown that a person names",
     "cli/import_sessions.py": "how far logs were imported, in the data folder",
     "cli/service.py": "what a supervisor reads",
     "cli/uninstall.py": "names in the data folder, and the user's config file",

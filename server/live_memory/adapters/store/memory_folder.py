@@ -15,6 +15,7 @@ newest snapshot with the journals from its generation on is the whole memory.
 import contextlib
 import os
 import re
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,6 +71,7 @@ SESSIONS, OPEN_HANDOFFS = "sessions.json", "handoffs.json"
 # A memory of 2,000 files with 1,000 answers has some 6 MB.
 LARGEST_SNAPSHOT = 64 * 1024 * 1024
 _LARGEST_BESIDE = 4 * 1024 * 1024
+_INDEX = "index.sqlite"
 _OLD = re.compile(r"journal\.([0-9]{1,18})\.jsonl")
 
 
@@ -299,6 +301,26 @@ class MemoryFolder:
             OSError: it keeps its own.
         """
         set_aside(self._folder / name)
+
+    def turn_over(self, root: str) -> int:
+        """Begin a new journal as `turn_page` does, also where a save that failed left one."""
+        self._unsaved = None
+        return self.turn_page(root)
+
+    def remove_older(self) -> None:
+        """Remove all beside the last snapshot, the journal, the index, and what is open.
+
+        Raises:
+            OSError: it cannot be removed.
+        """
+        for path in self._folder.iterdir():
+            if path.name in (SNAPSHOT, JOURNAL, OPEN_HANDOFFS) or path.name.startswith(_INDEX):
+                continue
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+        sync_folder(self._folder)
 
     def close(self) -> None:
         """Let go of the journal."""

@@ -153,6 +153,17 @@ class JsonFiles:
         """A list of numbers, or no file at all."""
         await self._put(key, OPEN_HANDOFFS, json.dumps(list(until)).encode() if until else b"")
 
+    async def rewrite(self, key: WorkspaceKey, root: str, taken: Callable[[], Memory]) -> None:
+        """Begin a new journal and save as `save` does, then remove every other file of it."""
+        with _failures_told(f"{self._folder / key.text} cannot be written anew"):
+            async with self._turn(key):
+                kept = self._opened(key)
+                generation = await to_thread.run_sync(kept.turn_over, root)
+            memory = taken()
+            await to_thread.run_sync(lambda: kept.save(root, memory, generation=generation))
+            async with self._turn(key):
+                await to_thread.run_sync(kept.remove_older)
+
     async def release(self, key: WorkspaceKey) -> None:
         """Close the journal, and keep nothing of the memory here."""
         async with self._turn(key):

@@ -82,6 +82,10 @@ class InMemory:
         self._check(key)
         self.told_open[key] = until
 
+    async def rewrite(self, key: WorkspaceKey, root: str, taken: Callable[[], Memory]) -> None:
+        """Nothing older is kept anyway."""
+        await self.save(key, root, taken)
+
     async def release(self, key: WorkspaceKey) -> None:
         """Take no more before it is loaded again."""
         self._loaded.discard(key)
