@@ -1,5 +1,5 @@
 """Prints, when a session starts, which folders the host should watch for changes; and, in the first
-session of all, that conclusions are kept.
+session of all, what is kept and where.
 
 Few, and none with folders in it that programs fill: each changed file there would start a process.
 What is not watched is still never shown as it was: the server compares before it answers.
@@ -23,8 +23,11 @@ BUILT = frozenset(
 )
 MOST_WATCHED, MOST_LOOKED_AT, DEEPEST = 24, 2_000, 4
 KEPT = (
-    "Live Memory keeps, on this machine, what your agent concludes about the code where it cites "
-    "lines. To switch that off: live-memory config set remember_conclusions=off"
+    "Live Memory keeps on this machine, in %s: an index of your code, questions with their answers"
+)
+CONCLUDED = (
+    ", and what your agent concludes about the code where it cites lines (off: "
+    "%s set remember_conclusions=off)."
 )
 
 
@@ -81,18 +84,20 @@ def ignored_names(project: str) -> frozenset[str]:
     return frozenset(name for name in names if name and "/" not in name and "*" not in name)
 
 
-def is_new() -> bool:
-    """Whether conclusions are kept and nobody was told yet; from now on they are."""
+def what_is_kept(command: str) -> str | None:
+    """What is kept and where, for who was not told yet; `command` changes settings there."""
     from live_memory.client.discovery import data_folder
     from live_memory.client.hook import remembers
 
     folder = data_folder()
     told = os.path.join(folder, "told")
-    if not remembers() or os.path.lexists(told):
-        return False
+    if os.path.lexists(told):
+        return None
     os.makedirs(folder, 0o700, exist_ok=True)
     os.close(os.open(told, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    return True
+    home = os.path.expanduser("~/")
+    shown = "~/" + folder[len(home) :] if folder.startswith(home) else folder
+    return KEPT % shown + (CONCLUDED % command if remembers() else ".")
 
 
 def watches() -> bool:
@@ -109,11 +114,14 @@ if __name__ == "__main__":
     try:
         sys.path.append(__file__.rpartition("/live_memory/")[0])
         said: dict[str, object] = {}
+        command = "live-memory config"
         if watches():
+            command = "/live-memory-config"
             paths = watched(os.environ.get("CLAUDE_PROJECT_DIR") or os.getcwd())
             said["hookSpecificOutput"] = {"hookEventName": "SessionStart", "watchPaths": paths}
         try:
-            said.update({"systemMessage": KEPT} if is_new() else {})
+            kept = what_is_kept(command)
+            said.update({"systemMessage": kept} if kept else {})
         except OSError:
             pass
         if said:
