@@ -49,7 +49,8 @@ def show(configuration: Configuration, *, as_json: bool = False) -> None:
         shown = {"file": str(config_file()), "settings": settings, "server": server}
         say_json(shown)
         return
-    rows = list(_rows(configuration.shown(), server))
+    # What somebody set comes first: the rest is in the documentation, too.
+    rows = sorted(_rows(configuration.shown(), server), key=lambda row: row[2] == "default")
     width = max(len(name) for name, _, _ in rows)
     for name, value, why in rows:
         say(f"{name:<{width}}  {value}  ({why})")
@@ -84,23 +85,30 @@ def _rows(
     Where a server that is started here would have another one, that is said, too.
     """
     for name, one in here.items():
-        value, why = _text(one["value"]), _WHERE.get(str(one["source"]), str(one["source"]))
+        value, why = _text(one["value"]), _where(one["source"])
         theirs = server and server["settings"].get(name)
         if not theirs or name == "data_dir" or theirs["value"] == LOG_NAME:
             yield name, value, why
             continue
         now = _text(theirs["value"])
-        source = _WHERE.get(theirs["source"], theirs["source"])
+        source = _where(theirs["source"])
         other = "" if now == value else f"; one that is started here has {value}: {why}"
         if server and name == "port" and server["port"] != theirs["value"]:
             now, source = str(server["port"]), f"the server took it in place of {now}: {source}"
         yield name, now, f"{source}{other}"
 
 
-_WHERE = {"flag": "command line"}
+def _where(source: object) -> str:
+    """Where a value is from; the file's whole name stands below, once."""
+    return {"flag": "command line", str(config_file()): config_file().name}.get(
+        str(source), str(source)
+    )
 
 
 def _text(value: object) -> str:
+    """A value as `config set` takes it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return "-" if value in (None, {}, []) else str(value)
 
 

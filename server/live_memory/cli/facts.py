@@ -220,10 +220,15 @@ def told(figures: Form, *, now: float) -> Sequence[tuple[str, str]]:
     """
     seen = f"{_many(figures, 'known_files')} of them"
     found, facts = _number(figures, "findings"), _number(figures, "facts")
+    waiting = _number(figures, "files_waiting")
     stale, led = _number(figures, "stale_facts"), _number(figures, "questions_answered_by_findings")
     return [
         ("codebase", str(_inner(figures, "workspace").get("root", ""))),
-        ("knows", f"{_counted(figures, 'indexed_files', 'file')}, {seen} from your agent's work"),
+        (
+            "knows",
+            f"{_counted(figures, 'indexed_files', 'file')}, {seen} from your agent's work"
+            + (f"; {waiting:,} more are not indexed yet" if waiting else ""),
+        ),
         (
             "learned",
             f"{_counted(figures, 'findings', 'finding')} of agents, {facts - found:,} other facts"
@@ -272,6 +277,8 @@ def _caps(figures: Form) -> Iterator[str]:
 def _saved(figures: Form) -> str:
     """What answers spared, by the one formula; where they took more than they spared, that."""
     tokens = int(_number(figures, "tokens_saved"))
+    if not figures.get("questions"):
+        return "nothing yet: nobody asked"
     if tokens < 0:
         return f"nothing: answers and models took {-tokens:,} tokens more than reading"
     return f"about {tokens:,} tokens: what reading would take, less answers and models"
@@ -279,7 +286,6 @@ def _saved(figures: Form) -> str:
 
 def _problems(figures: Form) -> Iterator[str]:
     for name, says in (
-        ("files_waiting", "files are not indexed yet"),
         ("dropped_events", "events were dropped"),
         ("hook_events_not_understood", "events were not understood"),
     ):

@@ -42,8 +42,8 @@ KEPT = (
     "Live Memory keeps on this machine, in %s: an index of your code, questions with their answers"
 )
 CONCLUDED = (
-    ", and what your agent concludes about the code where it cites lines. To switch the last off: "
-    "%s set remember_conclusions=off"
+    ", and what your agent concludes about the code where it cites lines (off: "
+    "%s set remember_conclusions=off)."
 )
 
 

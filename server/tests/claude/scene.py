@@ -25,6 +25,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from tests.claude.fake_anthropic import FakeAnthropic, Turn
+from tests.claude.keyboard import Keyboard
 from tests.support.scripted_endpoint import Text, Tools, serving
 
 __all__ = ["play", "stop_server", "told"]
@@ -72,6 +73,8 @@ def _run(command: object, environ: dict[str, str], api: FakeAnthropic) -> dict[s
     words = [str(word) for word in _list(command["words"])]
     if command["typed"] is not None:
         return _typed(words, environ, str(command["cwd"]), str(command["typed"]), api)
+    if command["keys"]:
+        return _at_keyboard(words, environ, str(command["cwd"]), _list(command["keys"]))
     done = subprocess.run(
         words,
         cwd=str(command["cwd"]),
@@ -83,6 +86,20 @@ def _run(command: object, environ: dict[str, str], api: FakeAnthropic) -> dict[s
         check=False,
     )
     return {"returncode": done.returncode, "stdout": done.stdout, "stderr": done.stderr}
+
+
+def _at_keyboard(
+    words: list[str], environ: dict[str, str], cwd: str, keys: list[object]
+) -> dict[str, object]:
+    """Have each prompt answered before the next one is typed."""
+    screens = []
+    with Keyboard(words, environ=environ, cwd=cwd, folder=Path(environ["TMPDIR"])) as keyboard:
+        for prompt, awaited in map(_list, keys):
+            if prompt:
+                keyboard.say(str(prompt))
+            keyboard.wait(str(awaited))
+            screens.append(keyboard.screen())
+    return {"returncode": 0, "stdout": "", "stderr": "", "screens": screens}
 
 
 def _typed(

@@ -190,7 +190,8 @@ def test_what_models_took_is_told_against_the_caps(
 
 
 def test_a_saving_below_nothing_is_told_as_what_it_cost() -> None:
-    rows = dict(told({"tokens_saved": -1_234}, now=0.0))
+    rows = dict(told({"questions": 1, "tokens_saved": -1_234}, now=0.0))
+    assert dict(told({"tokens_saved": 0}, now=0.0))["saved"] == "nothing yet: nobody asked"
     assert rows["saved"] == "nothing: answers and models took 1,234 tokens more than reading"
 
 
