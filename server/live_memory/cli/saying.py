@@ -70,6 +70,8 @@ class _Bar:
             BarColumn(),
             TimeRemainingColumn(),
             console=Console(stderr=True),
+            # What large files slow down for half a minute says little of all of them.
+            speed_estimate_period=300,
             transient=True,
         )
 
