@@ -1,6 +1,7 @@
 """Notes and handoffs on the page, in a real browser over a real server."""
 
 import re
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -257,6 +258,7 @@ def test_a_handoff_is_left_claimed_and_cancelled(house: House) -> None:
         assert first.locator("figure").evaluate("each => each === document.activeElement")
         first.get_by_role("button", name="Claim").click()
         page.get_by_role("dialog").get_by_role("button", name="Claim it").click()
+        page.get_by_text("It is yours: Retries").last.wait_for()
         first.wait_for(state="detached")
         second = item(page, "Colours are not begun.")
         second.get_by_role("button", name="Cancel it").click()
@@ -286,6 +288,24 @@ def test_who_claims_too_late_hears_who_has_it_and_the_list_follows(house: House)
         dialog.get_by_role("button", name="Claim it").click()
         page.get_by_text("Somebody was faster: the agent in claude-code").first.wait_for()
     assert handoffs_of(house)[0]["claim"]["by"]["session"] == SESSION
+
+
+def test_a_handoff_that_nobody_claimed_in_time_is_expired(house: House) -> None:
+    with house.page(refused="400 (Bad Request)") as page:
+        house.go(page, "/handoffs")
+        page.get_by_text("No handoff is open").wait_for()
+        soon = page.evaluate("new Date(Date.now() + 6000).toISOString()")
+        told(house, "handoff", action="leave", summary="Half done.", expires=soon)
+        item(page, "Half done.").get_by_role("button", name="Claim").click()
+        page.get_by_role("dialog").wait_for()
+        while handoffs_of(house)[0]["state"] == "open":
+            time.sleep(0.05)  # there is nothing to wait on in another process
+        page.get_by_role("button", name="Claim it").click()
+        page.get_by_role("alert").get_by_text("expired").wait_for()
+        page.get_by_text("No handoff is open").wait_for()
+        page.get_by_label("All", exact=True).check()
+        item(page, "Half done.").get_by_text("nobody claimed it until").wait_for()
+        assert page.get_by_role("button", name="Claim").count() == 0
 
 
 def test_what_others_tell_shows_by_itself_also_for_all_projects(house: House) -> None:

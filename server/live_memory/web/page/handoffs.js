@@ -23,10 +23,11 @@ export function handoffs(about) {
   });
   const choice = (value, label) => h("label", {}, h("input", { type: "radio", name: "states", checked: value === all, onchange: () => {
     [all, shown] = [value, ROWS];
+    swap(kept.done);
     list.refresh();
   } }), label);
   const choices = h("fieldset", { class: "choices" }, h("legend", { class: "unseen" }, "Show"), choice(false, "Open"), choice(true, "All"));
-  return { where: h("div", { class: "stack" }, leaveCard(about, kept), card("Work that was left", h("div", { class: "stack tight" }, choices, list.where))), refresh: list.refresh };
+  return { where: h("div", { class: "stack" }, leaveCard(about, kept), card("Work that was left", h("div", { class: "stack tight" }, choices, kept.done, list.where))), refresh: list.refresh };
 }
 
 function leaveCard(about, kept) {
@@ -36,7 +37,7 @@ function leaveCard(about, kept) {
   const questions = lines("left-questions", "Open questions");
   const files = lines("left-files", "Files", "One a line: path, or path:first-last.");
   const to = field("left-to", "For", h("input", { type: "text", autocomplete: "off", maxlength: 200, placeholder: "Anybody" }), "Whom it is offered to; others may claim it too.");
-  const expires = field("left-expires", "Can be claimed until", h("select", {}, Object.entries(UNTIL).map(([value, label]) => h("option", { value }, label))));
+  const expires = field("left-expires", "Ends", h("select", {}, Object.entries(UNTIL).map(([value, label]) => h("option", { value }, label))));
   const told = h("div", { "aria-live": "polite" });
   const button = h("button", { type: "submit", class: "main" }, "Leave it");
   const leave = async () => {

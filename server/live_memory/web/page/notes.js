@@ -40,10 +40,11 @@ export function notes(about, asked) {
   });
   const changed = () => {
     offset = 0;
+    swap(kept.done);
     remember(about, filters);
     list.refresh();
   };
-  return { where: h("div", { class: "stack" }, addCard(about, list.refresh), card("What was told", filterForm(filters, changed), list.where)), refresh: list.refresh };
+  return { where: h("div", { class: "stack" }, addCard(about, list.refresh), card("What was told", filterForm(filters, changed), kept.done, list.where)), refresh: list.refresh };
 }
 
 const kindsIn = ({ kinds }) => kinds.split(",").filter((kind) => kind in KINDS);

@@ -17,8 +17,10 @@ const STATES = { open: ["busy", "Open"], claimed: ["good", "Claimed"], cancelled
 
 const toldMark = () => mark("", "Told, not checked", "Somebody said so. Nothing looked whether it is true.");
 
-/** What a list keeps of its records while it is drawn anew: what is open, and what was said of it. */
-export const shelf = (about, refresh) => ({ about, refresh, panels: new Map(), whole: new Set(), notices: new Map(), calls: new Map() });
+/** What a list keeps of its records while it is drawn anew: what is open, and `done`, which says above
+ * it what was done.
+ */
+export const shelf = (about, refresh) => ({ about, refresh, panels: new Map(), whole: new Set(), calls: new Map(), done: h("div", { class: "done" }) });
 
 // ---- who and when ---------------------------------------------------------------------------
 
@@ -121,9 +123,9 @@ export function noteItem({ record: note, scope, changed }, kept) {
     const why = field("why", "Why, for whoever asks later", h("input", { type: "text", maxlength: 2000, autocomplete: "off" }), "May be left empty.");
     const quoted = h("q", {}, cut(text, LONGEST_QUOTE));
     if (!(await confirmed("Forget this note?", [quoted, " It is told to nobody any more, and the same words are not taken again."], "Forget it", { field: why.where, leave: "Keep it" }))) return;
-    await tried(id, kept, async () => {
+    await tried(kept, async () => {
       await post("/v1/forget", { ...kept.about, ids: [id], reason: why.input.value });
-      return "Forgotten.";
+      return ["Forgotten: ", quoted.cloneNode(true)];
     });
   };
   return h(
@@ -145,7 +147,6 @@ export function noteItem({ record: note, scope, changed }, kept) {
       h("div", { class: "meta" }, h("span", {}, "by ", writerOf(note.writer, kept.about)), h("span", {}, when(note.told_at)), note.expires_at ? h("span", {}, `counts until ${minute(note.expires_at)}`) : null),
       tags.length ? h("ul", { class: "meta plain tags", "aria-label": "Tags" }, tags.map((tag) => h("li", {}, `#${tag}`))) : null,
       h("div", { class: "row" }, sources.length ? placesButton(id, plural(sources.length, "place"), sources.slice(0, 24).map(placeOf), noteOf, places) : null, h("button", { type: "button", class: "danger", "data-key": `forget-${id}`, onclick: forget }, "Forget")),
-      noticeOf(id, kept),
     ),
     places.panel,
   );
@@ -187,7 +188,6 @@ export function handoffItem(handoff, kept) {
       claim ? h("p", { class: "small" }, "Claimed by ", writerOf(claim.by, kept.about), ", ", when(claim.at), ".") : null,
       cancelled ? h("p", { class: "small" }, "Cancelled by ", writerOf(cancelled.by, kept.about), ", ", when(cancelled.at), cancelled.reason ? `: ${cancelled.reason}` : ".") : null,
       state === "open" ? handoffActions(handoff, kept) : null,
-      noticeOf(id, kept),
     ),
     places.panel,
   );
@@ -198,17 +198,17 @@ function handoffActions({ id, summary }, kept) {
   const act = (fields) => post("/v1/handoff", { ...kept.about, id, ...fields }, { "X-Live-Memory-Call": callOf(`claim ${id}`, kept) });
   const claim = async () => {
     if (!(await confirmed("Claim this handoff?", [quoted, " One takes it over; it is offered to nobody else then."], "Claim it"))) return;
-    await tried(id, kept, async () => {
+    await tried(kept, async () => {
       const { claimed, handoff } = await act({ action: "claim" });
-      return claimed ? "It is yours." : ["Somebody was faster: ", writerOf(handoff.claim.by, kept.about), ", ", when(handoff.claim.at), "."];
+      return claimed ? ["It is yours: ", quoted.cloneNode(true)] : ["Somebody was faster: ", writerOf(handoff.claim.by, kept.about), ", ", when(handoff.claim.at), "."];
     });
   };
   const cancel = async () => {
     const why = field("why", "Why, for whoever asks later", h("input", { type: "text", maxlength: 2000, autocomplete: "off" }), "May be left empty.");
     if (!(await confirmed("Cancel this handoff?", [quoted, " Nobody can claim it any more."], "Cancel it", { field: why.where, leave: "Keep it" }))) return;
-    await tried(id, kept, async () => {
+    await tried(kept, async () => {
       await act({ action: "cancel", reason: why.input.value });
-      return "Cancelled.";
+      return ["Cancelled: ", quoted.cloneNode(true)];
     });
   };
   return h("div", { class: "row" }, h("button", { type: "button", "data-key": `claim-${id}`, onclick: claim }, "Claim"), h("button", { type: "button", class: "danger", "data-key": `cancel-${id}`, onclick: cancel }, "Cancel it"));
@@ -230,22 +230,24 @@ function fileButton(file, open) {
 
 // ---- what was done --------------------------------------------------------------------------
 
-/** Do something to a record, and say beside it what became of it. */
-async function tried(id, kept, work) {
+/** Do something to a record, and say above the list what became of it: it may be gone from there. */
+async function tried(kept, work) {
+  const tell = (what) => {
+    const close = () => {
+      swap(kept.done);
+      main.focus({ preventScroll: true });
+    };
+    swap(kept.done, h("p", {}, what, " ", h("button", { type: "button", class: "link", onclick: close }, "Close")));
+  };
+  swap(kept.done);
   try {
-    const done = await work();
-    kept.notices.set(id, h("p", { class: "small" }, done));
-    say(kept.notices.get(id).textContent);
-    await kept.refresh();
+    const done = h("span", {}, await work());
+    tell(done);
+    say(done.textContent);
   } catch (problem) {
     if (!(problem instanceof Refusal)) throw problem;
     if (problem.status === 401) return view.ended();
-    kept.notices.set(id, h("p", { class: "small", role: "alert" }, mark("bad", "Not done"), " ", problem.message));
-    await kept.refresh();
+    tell(h("span", { role: "alert" }, mark("bad", "Not done"), " ", problem.message));
   }
-  const where = document.getElementById(`notice-${id}`);
-  if (where) swap(where, kept.notices.get(id));
-  return undefined;
+  return kept.refresh();
 }
-
-const noticeOf = (id, { notices }) => h("div", { id: `notice-${id}` }, notices.get(id) ?? null);
