@@ -31,6 +31,7 @@ from tests.support.scripted_endpoint import Text, Tools, serving
 __all__ = ["play", "stop_server", "told"]
 
 _EACH_S = 60
+_STOP_S = 15
 _NOT_FOUND = b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
@@ -177,12 +178,24 @@ def _stranger(port: int, heard: list[str], *, talks: bool) -> Iterator[None]:
 
 
 def stop_server(data_dir: Path) -> None:
-    """End the server that a scene started, where there is one."""
+    """End the server that a scene started, where there is one, and let it save what it has."""
     try:
         pid = json.loads((data_dir / "server.json").read_text())["pid"]
         os.kill(pid, signal.SIGTERM)
+        until = time.monotonic() + _STOP_S
+        while time.monotonic() < until and not _is_gone(pid):
+            time.sleep(0.02)  # there is nothing to wait on in a process that is not our own
     except (FileNotFoundError, NotADirectoryError, ProcessLookupError):
         pass
+
+
+def _is_gone(pid: int) -> bool:
+    try:
+        # Whose parent is gone is a child of the first process, which a scene may be.
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:
+        os.kill(pid, 0)
+        return False
 
 
 def _turn(value: object) -> Turn:
