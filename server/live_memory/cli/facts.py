@@ -9,7 +9,7 @@ import click
 from live_memory.cli.connection import ProvenServer, find, get, post
 from live_memory.cli.environment import ExitCode, Failure
 from live_memory.cli.main import absolute, configured, cwd_option, json_option
-from live_memory.cli.records import BY, when
+from live_memory.cli.quoted import BY, when
 from live_memory.cli.saying import say, say_json
 from live_memory.settings import Configuration
 

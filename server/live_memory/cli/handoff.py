@@ -8,7 +8,7 @@ from live_memory.cli.connection import find, tell
 from live_memory.cli.environment import ExitCode, Failure
 from live_memory.cli.main import absolute, configured, cwd_option, json_option
 from live_memory.cli.note import said, show
-from live_memory.cli.records import Form, Shown, by, one_line, texts, when
+from live_memory.cli.quoted import Form, Shown, by, one_line, texts, when
 from live_memory.cli.saying import say, say_json
 from live_memory.core.memory.notebook import LARGEST_HANDOFF
 from live_memory.core.reading.observation import visible

@@ -8,7 +8,7 @@ import click
 from live_memory.cli.connection import find, tell
 from live_memory.cli.environment import ExitCode, Failure
 from live_memory.cli.main import absolute, configured, cwd_option, json_option
-from live_memory.cli.records import Form, Shown, by, one_line, place, plain, texts, when
+from live_memory.cli.quoted import Form, Shown, by, one_line, place, plain, texts, when
 from live_memory.cli.saying import say, say_json
 from live_memory.core.memory.notebook import LARGEST_NOTE, NoteCategory
 from live_memory.core.notes.recollection import RecordKind

@@ -12,7 +12,7 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from live_memory.cli.records import Shown
+from live_memory.cli.quoted import Shown
 from live_memory.core.errors import OutsideWorkspace
 from live_memory.core.reading.observation import visible
 from live_memory.core.values import RelPath
