@@ -62,7 +62,7 @@ def status(configuration: Configuration, *, as_json: bool) -> None:
     now = health(server)
     click.echo(f"Live Memory {now.version} runs at {server.url} (pid {server.pid})")
     click.echo(f"data folder {configuration.settings.data_dir}")
-    click.echo(f"status {now.status}" + "".join(f"\n- {why}" for why in now.reasons))
+    click.echo("\n- ".join((f"status {now.status}", *now.reasons, *now.notes)))
 
 
 @click.command()
