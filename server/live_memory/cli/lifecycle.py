@@ -62,7 +62,7 @@ def status(configuration: Configuration, *, as_json: bool) -> None:
     now = health(server)
     say(f"Live Memory {now.version} runs at {server.url} (pid {server.pid})")
     say(f"data folder {configuration.settings.data_dir}")
-    say(f"status {now.status}" + "".join(f"\n- {why}" for why in now.reasons))
+    say("\n- ".join((f"status {now.status}", *now.reasons, *now.notes)))
 
 
 @click.command()

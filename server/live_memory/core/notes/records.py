@@ -63,8 +63,12 @@ _HANDOFF: Mapping[str, object] = {
 _HANDOFF_ID = re.compile(r"h[0-9a-f]{12}")
 _FACT_ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _DAY_S = 86_400.0
-# How far ahead a time may be: clocks differ, and what expires does so in this century.
-_LATEST = {"told_at": _DAY_S, "left_at": _DAY_S, "at": _DAY_S, "expires_at": 100 * 365 * _DAY_S}
+# What has been told was told by tomorrow, as clocks differ; what expires does so in a year of four
+# digits, as others cannot be told.
+_LATEST: Mapping[str, float | None] = {
+    **dict.fromkeys(("told_at", "left_at", "at")),
+    "expires_at": 253_402_300_799.0,
+}
 # Times were looked at before.
 _ANY_TIME = Instant(1e12)
 _LONGEST_NAME, _LONGEST_FACT, _MOST_PLACES = 1_000, 4_000, 200
@@ -202,7 +206,7 @@ def _check_values(value: object, now: float, key: str = "") -> None:
         for one in value:
             _check_values(one, now, key)
     elif isinstance(value, int | float) and key in _LATEST:
-        if not 0 <= value <= _LATEST[key] + now:
+        if not 0 <= value <= (_LATEST[key] or now + _DAY_S):
             raise InvalidRequest(f"its {key} is no time that can be")
     elif isinstance(value, str) and len(value) > _LONGEST.get(key, len(value)):
         raise InvalidRequest(f"its {key} is longer than {_LONGEST[key]} characters")
