@@ -121,8 +121,9 @@ class SessionDiary:
             if report.session and not report.is_past:
                 is_over |= await self._noted(report)
         if is_over:
-            await self._keep()
+            # It is known, also where the disk does not take it.
             self._note_over()
+            await self._keep()
 
     async def run(self, window: Callable[[], Window], record: Record) -> None:
         """Keep what is noted, and leave what sessions come to that ended, until cancelled."""
@@ -130,15 +131,17 @@ class SessionDiary:
             await self._changed.wait()
             with anyio.move_on_after(_KEPT_AFTER_S):
                 await self._over.wait()
-            self._changed = anyio.Event()
             if self._over.is_set():
                 self._over = anyio.Event()
                 await anyio.sleep(_LATE_S)
                 with anyio.move_on_after(_TO_LEARN_S):
                     await self._ingestor.caught_up()
                 await self._leave(window, record)
-            with suppress(StoreUnavailable):
+            self._changed = anyio.Event()
+            try:
                 await self._keep()
+            except StoreUnavailable:
+                self._changed.set()
 
     def rest(self, window: Window) -> Sequence[Telling]:
         """What sessions leave that ended and were not looked at; for a workspace that closes."""
