@@ -5,7 +5,7 @@ goes on and ends again, its newer one takes the place of the older, unless that 
 """
 
 import re
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -270,7 +270,7 @@ class SessionDiary:
         # What somebody took over, or did not want, is not told again.
         work = one.before.with_later(one.work) if is_open else one.work
         done = replace(one, is_due=False)
-        if _is_left_by_hand(notebook, one):
+        if self._is_left_by_hand(one, notebook):
             done = replace(done, work=SessionWork(), before=SessionWork(), left="", left_at=now)
         elif one.work != SessionWork() and work.is_worth_leaving:
             since = None if is_open else one.left_at
@@ -281,6 +281,15 @@ class SessionDiary:
                 yield HandoffCancelled(older.id, Withdrawal(handoff.writer, now, _NEWER))
         self._sessions[key] = done
         self._changed.set()
+
+    def _is_left_by_hand(self, one: SessionRecord, notebook: Notebook) -> bool:
+        """Whether the session left a handoff by hand since it began."""
+        others = [other for other in self._sessions.values() if other.host == one.host]
+        ended = {other.session: other.ended_at for other in others if other.ended_at is not None}
+        return any(
+            not left.is_automatic and left.left_at >= one.began_at and _is_of(left, one, ended)
+            for left in notebook.handoffs
+        )
 
     def _handoff(
         self,
@@ -320,16 +329,15 @@ class SessionDiary:
             await self._store.keep_sessions(self._identity.key, tuple(self._sessions.values()))
 
 
-def _is_left_by_hand(notebook: Notebook, one: SessionRecord) -> bool:
-    """Whether the session left a handoff by hand since it began, or an agent whose session nobody
-    knows did.
+def _is_of(left: Handoff, one: SessionRecord, ended: Mapping[str, Instant]) -> bool:
+    """Whether a handoff is of a session, as far as its writer's names tell.
+
+    A host that names no session is one of which nobody knows better. What the agent asks through
+    keeps the name of the session that it was started in, also where another one followed in the
+    same window: so what a session left after its end is of one that goes on.
     """
-    return any(
-        not left.is_automatic
-        and left.left_at >= one.began_at
-        and (
-            left.writer.session[:_LONGEST_NAME] == one.session
-            or (not left.writer.session and left.writer.author is not Author.PERSON)
-        )
-        for left in notebook.handoffs
-    )
+    host, session = left.writer.host.lower(), left.writer.session[:_LONGEST_NAME]
+    if session:
+        return session == one.session or left.left_at > ended.get(session, left.left_at)
+    is_its_host = host.startswith(one.host.replace("_", "-"))
+    return is_its_host and left.writer.author is not Author.PERSON

@@ -154,6 +154,29 @@ async def test_a_session_that_left_one_by_hand_leaves_no_other() -> None:
         ]
 
 
+@pytest.mark.parametrize(
+    ("writer", "is_its"),
+    [
+        (Writer(Author.AGENT, host="claude-code"), True),  # a client that names no session
+        (Writer(Author.AGENT, host="codex-mcp-client"), False),
+        (Writer(Author.AGENT), False),
+        (Writer(Author.PERSON, host="claude-code"), False),
+        (Writer(Author.SUBAGENT, host="claude-code", session="s"), True),
+        (Writer(Author.AGENT, host="claude-code", session="before"), True),
+        (Writer(Author.AGENT, host="claude-code", session="beside"), False),
+    ],
+)
+async def test_whose_one_by_hand_is_told_by_who_wrote_it(writer: Writer, is_its: bool) -> None:
+    """In one window a session may follow another, and the client's server keeps the older name."""
+    async with listening(day()) as at:
+        before = [*of("beside", BEGAN, EDITED), *of("before", BEGAN, ENDED)]
+        await at.reception.take([*before, BEGAN, EDITED], project="/app")
+        await left(at)
+        await at.hub.notebook.leave("/app", HandoffDraft("It is half done."), writer, call="c")
+        await at.reception.take([ENDED], project="/app")
+        assert len(await left(at)) == 2 - is_its
+
+
 async def test_one_by_hand_of_before_the_session_is_none_of_it() -> None:
     async with listening(day()) as at:
         draft = HandoffDraft("It is half done.")
