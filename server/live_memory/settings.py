@@ -23,6 +23,7 @@ from pydantic import (
     field_validator,
 )
 
+from live_memory.client.offer import TOOLS
 from live_memory.core.errors import InvalidRequest
 from live_memory.core.reading.redaction import DEFAULT, HiddenFiles
 
@@ -44,6 +45,8 @@ RELOADABLE = frozenset(
 _JSON_LIST = re.compile(r'\s*\[\s*(?:"|\]\s*$)')
 # As `service install` wrote them once: what was hidden stays hidden.
 _OLD_LIST = re.compile(r"""\(["'].*["'],?\)$|\(\)$""")
+
+_ToolName = Literal["ask_live_memory", "remember", "recall", "forget", "handoff"]
 
 
 class Settings(BaseModel):
@@ -80,6 +83,11 @@ class Settings(BaseModel):
         default=True,
         description="Whether memory keeps what the agent concluded at the end of its work, where "
         "it cites places; `no`: the hooks send no word of it.",
+    )
+    handoffs: bool = Field(
+        default=True,
+        description="Whether the end of a session leaves a handoff by itself, and the start of one "
+        "says in a line how many are open.",
     )
     ignore: tuple[str, ...] = Field(
         default=(),
@@ -170,6 +178,12 @@ class Settings(BaseModel):
         default=False,
         description="Whether questions can also be submitted and collected later, by two tools.",
     )
+    tools: tuple[_ToolName, ...] = Field(
+        default=TOOLS,
+        min_length=1,
+        description="Tools that agents are offered, with commas between: `ask_live_memory,recall`; "
+        "the command line has all of them.",
+    )
     keep_warm: bool = Field(
         default=False,
         description="Whether the provider's prompt cache is kept from expiring; costs money.",
@@ -211,6 +225,14 @@ class Settings(BaseModel):
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="The least severe lines that are logged."
     )
+
+    @field_validator("tools", mode="before")
+    @classmethod
+    def _named(cls, value: object) -> object:
+        """As text they are words; as they were written once, a list in JSON."""
+        if not isinstance(value, str):
+            return value
+        return json.loads(value) if _JSON_LIST.match(value) else re.findall(r"[^,\s]+", value)
 
     @field_validator("openai_extra_body", "ignore", mode="before")
     @classmethod

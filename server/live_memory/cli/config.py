@@ -1,6 +1,5 @@
 """`config`: the settings in force with their sources, changing them, and trying the model."""
 
-import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ from live_memory.cli.connection import find, get, post
 from live_memory.cli.environment import Failure, write_whole
 from live_memory.cli.launcher import LOG_NAME
 from live_memory.cli.main import absolute, configured, json_option, load_configuration
+from live_memory.cli.saying import say, say_json
 from live_memory.core.errors import InvalidRequest
 from live_memory.settings import PREFIX, RELOADABLE, Configuration, Settings, config_file, load
 
@@ -47,20 +47,21 @@ def show(configuration: Configuration, *, as_json: bool = False) -> None:
         settings = configuration.shown()
         settings["port"]["in_force"] = server and server["port"]
         shown = {"file": str(config_file()), "settings": settings, "server": server}
-        click.echo(json.dumps(shown))
+        say_json(shown)
         return
-    rows = list(_rows(configuration.shown(), server))
+    # What somebody set comes first: the rest is in the documentation, too.
+    rows = sorted(_rows(configuration.shown(), server), key=lambda row: row[2] == "default")
     width = max(len(name) for name, _, _ in rows)
     for name, value, why in rows:
-        click.echo(f"{name:<{width}}  {value}  ({why})")
-    click.echo(f"\nThe file is {config_file()}.")
+        say(f"{name:<{width}}  {value}  ({why})")
+    say(f"\nThe file is {config_file()}.")
     if server is None:
-        click.echo("No server runs; one that is started here has these.")
+        say("No server runs; one that is started here has these.")
     elif not server["settings"]:
-        click.echo(f"The server at {server['url']} is of another version and may have others.")
+        say(f"The server at {server['url']} is of another version and may have others.")
     else:
         answers = f"{server['model']} answers" if server["model"] else "no model answers"
-        click.echo(f"The server at {server['url']} has these; {answers}.")
+        say(f"The server at {server['url']} has these; {answers}.")
 
 
 def _server(settings: Settings) -> dict[str, Any] | None:
@@ -84,23 +85,30 @@ def _rows(
     Where a server that is started here would have another one, that is said, too.
     """
     for name, one in here.items():
-        value, why = _text(one["value"]), _WHERE.get(str(one["source"]), str(one["source"]))
+        value, why = _text(one["value"]), _where(one["source"])
         theirs = server and server["settings"].get(name)
         if not theirs or name == "data_dir" or theirs["value"] == LOG_NAME:
             yield name, value, why
             continue
         now = _text(theirs["value"])
-        source = _WHERE.get(theirs["source"], theirs["source"])
+        source = _where(theirs["source"])
         other = "" if now == value else f"; one that is started here has {value}: {why}"
         if server and name == "port" and server["port"] != theirs["value"]:
             now, source = str(server["port"]), f"the server took it in place of {now}: {source}"
         yield name, now, f"{source}{other}"
 
 
-_WHERE = {"flag": "command line"}
+def _where(source: object) -> str:
+    """Where a value is from; the file's whole name stands below, once."""
+    return {"flag": "command line", str(config_file()): config_file().name}.get(
+        str(source), str(source)
+    )
 
 
 def _text(value: object) -> str:
+    """A value as `config set` takes it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return "-" if value in (None, {}, []) else str(value)
 
 
@@ -134,13 +142,13 @@ def set_values(assignments: Sequence[str], *, as_json: bool) -> None:
                 f"{', '.join(later)}: restart the server (`live-memory stop`, `start`)"
             )
     if as_json:
-        click.echo(json.dumps(outcome))
+        say_json(outcome)
         return
-    click.echo(f"wrote {', '.join(sorted(changes))} to {file}")
+    say(f"wrote {', '.join(sorted(changes))} to {file}")
     if outcome["reloaded"]:
-        click.echo(f"the running server answers with {outcome['model'] or 'no model'}")
+        say(f"the running server answers with {outcome['model'] or 'no model'}")
     if "note" in outcome:
-        click.echo(outcome["note"])
+        say(str(outcome["note"]))
 
 
 @config.command()
@@ -155,9 +163,9 @@ def test(configuration: Configuration, *, as_json: bool) -> None:
     """
     verdict = post(find(configuration.settings), "/v1/models/test", {})
     if as_json:
-        click.echo(json.dumps(verdict))
+        say_json(verdict)
     else:
-        click.echo(_sentence(verdict))
+        say(_sentence(verdict))
     if not verdict["is_reachable"]:
         sys.exit(1)
 
@@ -264,4 +272,6 @@ def _default(name: str) -> str:
     value = field.default_factory() if field.default_factory else field.default  # type: ignore[call-arg]  # ours take no argument
     if isinstance(value, bool):
         return "`yes`" if value else "`no`"
-    return "" if value in (None, {}, ()) else f"`{value}`"
+    if isinstance(value, tuple):
+        return ", ".join(f"`{one}`" for one in value)
+    return "" if value in (None, {}) else f"`{value}`"

@@ -20,6 +20,8 @@ from live_memory.core.findings.conclusions import lines_hash
 from live_memory.core.findings.standing import standing_facts
 from live_memory.core.memory.ledger import Fact, Source
 from live_memory.core.memory.notebook import (
+    AUTOMATIC_S,
+    EXPLICIT_S,
     MOST_NOTES,
     MOST_OPEN_HANDOFFS,
     Claim,
@@ -70,11 +72,9 @@ __all__ = [
     "Scope",
 ]
 
-_DAY_S = 86_400.0
-# How long a handoff can be claimed.
-AUTOMATIC_S, EXPLICIT_S = 7 * _DAY_S, 30 * _DAY_S
 # A note that names more files lists a folder; a long one is gone through beside the loop.
 _MOST_FILES, _SHORT = 40, 2_000
+_LONGEST_REASON = 200
 _SPACES = re.compile(r"[ \t]+\n")
 
 
@@ -178,10 +178,13 @@ class Notes:
         """Keep a note; the same one that was told before stays as it is.
 
         Raises:
-            InvalidRequest: it is empty or too long, there are too many, or it was withdrawn.
+            InvalidRequest: it is empty or too long, there are too many, it was withdrawn, or
+                learning is paused.
         """
         text, redacted = self._cleaned(draft.text)
-        memory = await self._opened(cwd) if scope is Scope.WORKSPACE else None
+        here = await self._opened(cwd)
+        here.refuse_if_paused()
+        memory = here if scope is Scope.WORKSPACE else None
         space = self.user if memory is None else memory
         note = Note(
             id=note_id(text),
@@ -281,9 +284,11 @@ class Notes:
         """Leave work to the next one; the same `call` leaves it once.
 
         Raises:
-            InvalidRequest: it is empty or too long, or too many that somebody left are open.
+            InvalidRequest: it is empty or too long, too many that somebody left are open, or
+                learning is paused.
         """
         memory = await self._opened(cwd)
+        memory.refuse_if_paused()
         now = self._clock.now()
         handoff = Handoff(
             id=handoff_id(call, memory.identity.root),
@@ -359,6 +364,23 @@ class Notes:
         meant = [one for one in some if not to_agent or one.to_agent in ("", to_agent)]
         return memory.identity, tuple(reversed(meant))
 
+    async def opened(self, cwd: str) -> Workspace:
+        """The workspace that `cwd` belongs to, open."""
+        return await self._opened(cwd)
+
+    def now(self) -> Instant:
+        """The current time."""
+        return self._clock.now()
+
+    def cleaned(self, text: str) -> tuple[str, int]:
+        """A text as it is kept, and how many secrets it had."""
+        return self._cleaned(text)
+
+    async def places_of(self, text: str, memory: Workspace) -> tuple[Source, ...]:
+        """The places that a text names and that are here, as they are now."""
+        sources, _ = await _places_of(text, memory)
+        return sources
+
     def _cleaned(self, text: str) -> tuple[str, int]:
         """A text without secrets and lone surrogates, and how many secrets there were."""
         found = self._redactor.redact(_SPACES.sub("\n", clean(text)).strip())
@@ -370,7 +392,9 @@ class Notes:
 
 def _not_withdrawn(twin: Note) -> Note:
     if twin.withdrawn is not None:
-        why = f": {twin.withdrawn.reason}" if twin.withdrawn.reason else ""
+        # It is somebody else's, and stands in a sentence of ours.
+        reason = " ".join(twin.withdrawn.reason.split())[:_LONGEST_REASON]
+        why = f" ({reason!r})" if reason else ""
         raise InvalidRequest(
             f"this was remembered as {twin.id} and forgotten since{why}; say it in other words if "
             "it holds again"

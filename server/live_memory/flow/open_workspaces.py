@@ -26,6 +26,7 @@ from live_memory.core.values import Instant, WorkspaceKey
 from live_memory.flow.answer_question import ask, tell_how_far
 from live_memory.flow.indexing import IndexState
 from live_memory.flow.jobs import Jobs, Progress, keep_warm
+from live_memory.flow.keep_notes import Keeping
 from live_memory.flow.model_slot import Borrowed, Companion, ModelSlot, ProbeVerdict, probe
 from live_memory.flow.notes import Notes
 from live_memory.flow.workspace import Workspace, WorkspaceStats, WorkspaceSummary, statistics
@@ -327,6 +328,7 @@ class Hub:
         self.models = ModelSlot(companion)
         self.jobs = Jobs(self.ask)
         self.notebook = notes(opened=self.opened)
+        self.keeping = Keeping(self.notebook)
         self._sharing = Sharing(trees, opened=self.opened)
         self._warm_idle_s = warm_idle_s
         self._workspaces = workspaces
@@ -462,6 +464,14 @@ class Hub:
         except KeyError:
             raise InvalidRequest("there is no such workspace: it was forgotten") from None
 
+    async def workspace_of(self, cwd: str) -> WorkspaceIdentity:
+        """The workspace that `cwd` belongs to; it is not opened for it.
+
+        Raises:
+            InvalidRequest: it leads to none.
+        """
+        return await self._workspaces.resolve(cwd)
+
     @property
     def pulse(self) -> Mapping[str, object]:
         """What differs from a moment ago where something happened in a workspace."""
@@ -514,17 +524,24 @@ class Hub:
             StoreUnavailable: the data folder cannot be written.
         """
         identity = await self._workspaces.resolve(cwd)
-        await self._open.forget(identity.key)
-        await self._store.forget(identity.key)
+        await self._forget(identity)
         return identity
 
     async def clear_all(self) -> int:
         """Forget every workspace; returns how many there were."""
-        keys = set(await self._store.roots()) | self._open.keys
-        for key in keys:
-            await self._open.forget(key)
-            await self._store.forget(key)
-        return len(keys)
+        roots = await self.roots()
+        for key, root in roots.items():
+            await self._forget(WorkspaceIdentity(root, key))
+        return len(roots)
+
+    async def _forget(self, identity: WorkspaceIdentity) -> None:
+        """Forget all of a workspace but that learning is paused in it."""
+        key = identity.key
+        await self._open.forget(key)
+        found = await self._store.load(key)
+        await self._store.forget(key)
+        if found.memory is not None and found.memory.window.is_paused:
+            await self.keeping.pause(identity.root)
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -539,6 +556,11 @@ class Hub:
         companion = self.models.companion
         resting = companion.rest.note if companion else None
         found = {memory.watching.note for memory in self._open.now()} | {resting}
+        found |= {
+            f"learning is paused in {memory.identity.root}: `live-memory resume` lifts that"
+            for memory in self._open.now()
+            if memory.window.is_paused
+        }
         return tuple(sorted(note for note in found if note))
 
     async def opened(self, cwd: str, *, wait_s: float = _WAIT_S) -> Workspace:

@@ -96,14 +96,17 @@ def recall_query_of(fields: Fields, *, now: Instant) -> RecallQuery:
     """
     _only(fields, _RECALL, what="recall")
     kinds = [_chosen("kinds", kind, RecordKind) for kind in _texts(fields, "kinds")]
+    ids = _texts(fields, "ids")
     return RecallQuery(
         text=text_of(fields, "text"),
         kinds=frozenset(kinds) or CURATED,
         category=_choice_of(fields, "category", NoteCategory),
         author=text_of(fields, "author"),
         since=_moment(fields, "since", now=now, sign=-1),
-        ids=_texts(fields, "ids"),
-        limit=_number(fields, "limit", least=1, most=MOST_RECORDS, usual=10),
+        ids=ids,
+        limit=_number(
+            fields, "limit", least=1, most=MOST_RECORDS, usual=MOST_RECORDS if ids else 10
+        ),
         offset=_number(fields, "offset", least=0, most=_MOST_OFFSET, usual=0),
     )
 

@@ -24,7 +24,7 @@ from live_memory.web.note_arguments import (
     text_of,
 )
 
-__all__ = ["Caller", "HandoffsListed", "NoteCalls", "caller_of"]
+__all__ = ["Caller", "Find", "HandoffsListed", "NoteCalls", "caller_of"]
 
 _HOST, _SESSION, _CALL = "x-live-memory-host", "x-live-memory-session", "x-live-memory-call"
 _AUTHOR = "x-live-memory-author"

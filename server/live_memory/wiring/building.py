@@ -102,6 +102,7 @@ class _Opener:
             max_context_tokens=self._settings.max_context_tokens,
             watcher=DiskWatcher(identity.root) if self._settings.watch else None,
             updates_at_once=1 + spare_processors(),
+            leaves_handoffs=self._settings.handoffs,
         )
         limits = self._settings.max_parallel_questions, self._settings.max_queue
         memory = Workspace(identity, given, turns=Turns(at_once=limits[0], queue=limits[1]))
@@ -192,6 +193,7 @@ def build(
         reload=reload,
         in_force=in_force,
         reception=reception,
+        tools=settings.tools,
         has_async_tools=settings.async_tools,
     )
 

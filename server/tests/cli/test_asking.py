@@ -128,10 +128,11 @@ def test_figures_are_told_in_words(running: Shell, project: Path) -> None:
     told_saved = int(str(running.run("stats", "--json", cwd=project).json["tokens_saved"]))
     done = running.run("stats", "--cwd", str(project))
 
-    assert done.out.splitlines()[:7] == [
+    assert done.out.splitlines()[:8] == [
         f"codebase  {project}",
         "knows     1 file, 0 of them from your agent's work",
         "learned   0 findings of agents, 0 other facts",
+        "told      0 notes, 0 open handoffs",
         "answered  1 question",
         "cost      nothing: no model was called",
         f"saved     {_saving(told_saved)}",
@@ -189,7 +190,8 @@ def test_what_models_took_is_told_against_the_caps(
 
 
 def test_a_saving_below_nothing_is_told_as_what_it_cost() -> None:
-    rows = dict(told({"tokens_saved": -1_234}, now=0.0))
+    rows = dict(told({"questions": 1, "tokens_saved": -1_234}, now=0.0))
+    assert dict(told({"tokens_saved": 0}, now=0.0))["saved"] == "nothing yet: nobody asked"
     assert rows["saved"] == "nothing: answers and models took 1,234 tokens more than reading"
 
 

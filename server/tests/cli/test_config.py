@@ -115,23 +115,27 @@ def test_show_tells_what_the_running_server_has(shell: Shell) -> None:
         (found,) = (line for line in shown if line.startswith(f"{name} "))
         return " ".join(found.split()[1:])
 
-    assert row(before, "max_queue") == f"7 ({file}; one that is started here has 8: {file})"
+    assert (
+        row(before, "max_queue") == "7 (config.toml; one that is started here has 8: config.toml)"
+    )
     other = "one that is started here has 262144: default"
     assert row(before, "max_file_bytes") == f"4096 (environment; {other})"
     assert row(before, "spend_cap_usd_day") == (
-        f"5.0 (default; one that is started here has 0.5: {file})"
+        "5.0 (default; one that is started here has 0.5: config.toml)"
     )
     assert row(before, "port") == f"{shell.port} (environment)"
     assert row(before, "data_dir") == f"{shell.data_dir} (environment)"
+    assert row(before, "watch") == "yes (default)"
     assert row(before, "log_file") == "- (default)"
-    assert row(after.splitlines(), "spend_cap_usd_day") == f"0.5 ({file})"
-    assert row(after.splitlines(), "spend_cap_tokens_hour") == f"9 ({file})"
+    assert row(after.splitlines(), "spend_cap_usd_day") == "0.5 (config.toml)"
+    assert row(after.splitlines(), "spend_cap_tokens_hour") == "9 (config.toml)"
     server = told["server"]
     assert isinstance(server, dict)
     assert server["settings"]["max_queue"] == {"value": 7, "source": str(file)}
     assert server["url"] == f"http://127.0.0.1:{shell.port}"
+    assert f"The file is {file}." in after
     assert f"The server at {server['url']} has these; no model answers." in after
-    assert row(stopped.out.splitlines(), "max_queue") == f"8 ({file})"
+    assert row(stopped.out.splitlines(), "max_queue") == "8 (config.toml)"
     assert "No server runs; one that is started here has these." in stopped.out
 
 

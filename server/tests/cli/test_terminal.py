@@ -1,13 +1,8 @@
 """What a person sees of an answer on a terminal, in how many lines, at which widths."""
 
-import os
-import pty
 import re
-import struct
 import subprocess
 import sys
-import termios
-from fcntl import ioctl
 from pathlib import Path
 
 import pytest
@@ -34,32 +29,9 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\]8;[^\x1b]*\x1b\\")
 
 def on_terminal(shell: Shell, *words: str, cwd: Path, columns: int = 80, **environ: str) -> str:
     """What a command prints where its output is a terminal."""
-    ours, theirs = pty.openpty()
-    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    # A runner of tests may say a width of its own.
-    kept = {name: value for name, value in shell.environ.items() if name != "COLUMNS"}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "live_memory", *words],
-        env={**kept, "TERM": "xterm-256color", **environ},
-        cwd=cwd,
-        stdin=theirs,
-        stdout=theirs,
-        stderr=subprocess.DEVNULL,
-    )
-    os.close(theirs)
-    shown = b""
-    while chunk := _some(ours):
-        shown += chunk
-    os.close(ours)
-    assert process.wait(30) == 0
+    code, shown = shell.show(*words, cwd=cwd, environ=environ, columns=columns)
+    assert code == 0, shown
     return shown.decode().replace("\r\n", "\n")
-
-
-def _some(descriptor: int) -> bytes:
-    try:
-        return os.read(descriptor, 65536)
-    except OSError:  # the other end is closed
-        return b""
 
 
 def test_on_a_terminal_the_finding_comes_coloured_with_places_as_links(

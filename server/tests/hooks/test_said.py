@@ -313,7 +313,7 @@ def test_the_first_session_is_told_once_what_is_kept_and_where(
     first = told(new, HOME=str(home))
     assert first is not None
     assert f" in {new}: an index of your code, questions with their answers, and what" in first
-    assert "/live-memory-config set remember_conclusions=off" in first
+    assert first.endswith("(off: /live-memory-config set remember_conclusions=off).")
     assert new.stat().st_mode & 0o777 == 0o700
     assert told(new) is None
     assert told(home / "data", HOME=str(home)) == first.replace(str(new), "~/data")

@@ -35,6 +35,10 @@ def test_metrics_page_stats_and_the_model_agree_to_the_token(tmp_path: Path) -> 
         with running_server(tmp_path / "server", **settings) as server:
             for question in ("Where is RETRY_LIMIT set?", "How often is it tried again?"):
                 server.ask(question, project)
+            note = {"cwd": str(project), "text": "It is 3, as ever.", "category": "decision"}
+            server.request("POST", "/v1/remember", note)
+            left = {"cwd": str(project), "action": "leave", "summary": "Half is done."}
+            server.request("POST", "/v1/handoff", left)
             stats = _figures(server, f"/stats?cwd={quote(str(project))}")
             page = _figures(server, "/v1/overview")
             reply = server.request("GET", "/metrics")
@@ -67,7 +71,9 @@ def test_metrics_page_stats_and_the_model_agree_to_the_token(tmp_path: Path) -> 
     assert sum(hour["cost_usd"] for hour in page["hours"]) == pytest.approx(cost_usd)
     (questions,) = families["live_memory_questions"].samples
     assert (questions.labels, questions.value) == ({"workspace": str(project)}, 2)
-    for name in ("facts", "known_files", "indexed_files", "tokens_saved", "cost_usd"):
+    assert (stats["notes"], stats["open_handoffs"]) == (1, 1)
+    same = "notes open_handoffs facts known_files indexed_files tokens_saved cost_usd"
+    for name in same.split():
         (sample,) = families[f"live_memory_{name}"].samples
         assert sample.value == stats[name], name
     assert reply.headers["content-type"].startswith("text/plain")

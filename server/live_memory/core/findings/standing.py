@@ -19,7 +19,7 @@ from live_memory.core.findings.relevance import RecalledFacts
 from live_memory.core.memory.ledger import Fact, Source
 from live_memory.core.values import Author, Instant, RelPath
 
-__all__ = ["StandingFact", "about_the_same", "established", "standing_facts"]
+__all__ = ["StandingFact", "about_the_same", "ago", "established", "standing_facts"]
 
 # Hashing so many lines, to find those that moved, takes some 10 ms.
 _MOST_HASHED = 200_000
@@ -136,7 +136,7 @@ def established(
     At most about `room` characters, but for one sentence.
     """
     fact = recalled.facts[0]
-    when = f"{_ago(now - fact.learned_at)} by {_BY[fact.author]}"
+    when = f"{ago(now - fact.learned_at)} by {_BY[fact.author]}"
     task = one_line(" ".join(" ".join(fact.questions).split()))
     cut = task if len(task) <= _LONGEST_TASK else f"{task[:_LONGEST_TASK].rstrip()}\u2026"
     asked = f' (asked: "{cut}")' if cut else ""
@@ -206,7 +206,8 @@ def _now_at(source: Source, files: Mapping[RelPath, RankedFileText]) -> str:
     return _lines_of(Place(source.path, source.start, min(source.end, last)), files)
 
 
-def _ago(seconds: float) -> str:
+def ago(seconds: float) -> str:
+    """So many seconds in words: `2 days ago`."""
     for unit, name in _UNITS:
         count = int(seconds // unit)
         if count > 0:

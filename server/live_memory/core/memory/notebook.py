@@ -15,8 +15,11 @@ from live_memory.core.memory.ledger import Source
 from live_memory.core.values import Author, Instant
 
 __all__ = [
+    "AUTOMATIC_S",
+    "EXPLICIT_S",
     "LARGEST_HANDOFF",
     "LARGEST_NOTE",
+    "MOST_ENDED",
     "MOST_NOTES",
     "MOST_OPEN_HANDOFFS",
     "Claim",
@@ -41,8 +44,10 @@ LARGEST_NOTE, LARGEST_HANDOFF = 16 * 1024, 8 * 1024
 # All of them are gone through for each question.
 MOST_NOTES = 20_000
 MOST_OPEN_HANDOFFS = 20
+# How long a handoff can be claimed: one that nobody wrote, and one that somebody did.
+AUTOMATIC_S, EXPLICIT_S = 7 * 86_400.0, 30 * 86_400.0
 # What was claimed, cancelled or ran out is kept to be looked at.
-_MOST_ENDED = 200
+MOST_ENDED = 200
 _MOST_TAGS, _LONGEST_TAG = 16, 64
 
 
@@ -245,7 +250,7 @@ class Notebook:
         loose = [one for one in opened if one.is_automatic]
         dropped = {one.id for one in loose[: max(0, len(opened) - MOST_OPEN_HANDOFFS)]}
         ended = [one.id for one in handoffs if one.state_at(now) is not HandoffState.OPEN]
-        dropped |= set(ended[: max(0, len(ended) - _MOST_ENDED)])
+        dropped |= set(ended[: max(0, len(ended) - MOST_ENDED)])
         return replace(self, handoffs=tuple(one for one in handoffs if one.id not in dropped))
 
     def with_claim(self, named: HandoffId, claim: Claim) -> Self:
@@ -263,6 +268,15 @@ class Notebook:
             return replace(one, cancelled=withdrawal)
 
         return self._where_open(named, withdrawal.at, cancelled)
+
+    def brought(self, notes: Iterable[Note], handoffs: Iterable[Handoff]) -> Self:
+        """Add what was kept elsewhere; what is here stays, and a withdrawal there counts here."""
+        new = {note.id: note for note in notes}
+        here = tuple(_as_withdrawn(note, new.pop(note.id, None)) for note in self.notes)
+        known = {one.id for one in self.handoffs}
+        more = {one.id: one for one in handoffs if one.id not in known}
+        handed = (*self.handoffs, *more.values())
+        return replace(self, notes=(*here, *new.values()), handoffs=handed)
 
     def erased(self, ids: Iterable[str]) -> Self:
         """Without these, and without a trace of them."""
@@ -294,3 +308,9 @@ class Notebook:
             for one in self.handoffs
         )
         return replace(self, handoffs=handoffs)
+
+
+def _as_withdrawn(here: Note, there: Note | None) -> Note:
+    if there is None or there.withdrawn is None or here.withdrawn is not None:
+        return here
+    return replace(here, withdrawn=there.withdrawn)
