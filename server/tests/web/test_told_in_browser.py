@@ -340,7 +340,7 @@ def test_hostile_words_show_as_text(house: House, browser: "Browser") -> None:
         next_steps=[text],
         open_questions=["y" * 2_000],
         files=["/etc/passwd", "../x.py:1-2", EVIL, "z" * 1_000],
-        to_agent=EVIL,
+        to_agent=f"{EVIL}{'w' * 300}",
         headers=headers,
     )
     with house.page(width=390, refused="400 (Bad Request)") as page:
