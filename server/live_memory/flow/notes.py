@@ -20,6 +20,8 @@ from live_memory.core.findings.conclusions import lines_hash
 from live_memory.core.findings.standing import standing_facts
 from live_memory.core.memory.ledger import Fact, Source
 from live_memory.core.memory.notebook import (
+    AUTOMATIC_S,
+    EXPLICIT_S,
     MOST_NOTES,
     MOST_OPEN_HANDOFFS,
     Claim,
@@ -45,8 +47,8 @@ from live_memory.core.memory.window import (
 from live_memory.core.notes.recollection import (
     Kept,
     RecallQuery,
+    Space,
     asked_at_of,
-    kept_in,
     recollected,
 )
 from live_memory.core.reading.observation import clean
@@ -71,15 +73,11 @@ __all__ = [
     "Scope",
 ]
 
-_DAY_S = 86_400.0
-# How long a handoff can be claimed.
-AUTOMATIC_S, EXPLICIT_S = 7 * _DAY_S, 30 * _DAY_S
 # A note that names more files lists a folder; a long one is gone through beside the loop.
 _MOST_FILES, _SHORT = 40, 2_000
-# So many are gone through faster than a thread is found for it.
-_FEW = 300
 # What the disk does not give at once is no reason to keep a question waiting.
 _TO_OPEN_S = 1.0
+_LONGEST_REASON = 200
 _SPACES = re.compile(r"[ \t]+\n")
 
 
@@ -175,6 +173,7 @@ class Notes:
         self._opened = opened
         self._redactor = redactor
         self._clock = clock
+        self._cutting_up = anyio.Lock()
 
     async def remember(
         self, cwd: str, draft: NoteDraft, writer: Writer, *, scope: Scope = Scope.WORKSPACE
@@ -182,10 +181,13 @@ class Notes:
         """Keep a note; the same one that was told before stays as it is.
 
         Raises:
-            InvalidRequest: it is empty or too long, there are too many, or it was withdrawn.
+            InvalidRequest: it is empty or too long, there are too many, it was withdrawn, or
+                learning is paused.
         """
         text, redacted = self._cleaned(draft.text)
-        memory = await self._opened(cwd) if scope is Scope.WORKSPACE else None
+        here = await self._opened(cwd)
+        here.refuse_if_paused()
+        memory = here if scope is Scope.WORKSPACE else None
         space = self.user if memory is None else memory
         note = Note(
             id=note_id(text),
@@ -222,17 +224,21 @@ class Notes:
         """
         memory = await self._opened(cwd)
         user = await self.user.opened()
-        kept: list[Kept] = []
+        spaces = []
         if scope is not Scope.USER:
-            kept += kept_in(memory.window)
+            spaces.append(Space(memory.window, memory.note_words))
         if scope is not Scope.WORKSPACE:
-            kept += kept_in(user, is_users=True)
-        work = partial(recollected, kept, query, self._clock.now())
-        found = work() if len(kept) <= _FEW else await anyio.to_thread.run_sync(work)
-        page = found[query.offset : query.offset + query.limit]
+            spaces.append(Space(user, self.user.note_words, is_users=True))
+        async with self._cutting_up:
+            for space in spaces:
+                if space.words.behind(space.window.notebook.notes):
+                    notes = space.window.notebook.notes
+                    await anyio.to_thread.run_sync(space.words.of, notes)
+        work = partial(recollected, spaces, query, self._clock.now())
+        found = await anyio.to_thread.run_sync(work)
         with memory.in_use():
-            standing, changed = await _compared(page, memory)
-        return Recalled(memory.identity, tuple(standing), len(found), changed)
+            standing, changed = await _compared(found.page, memory)
+        return Recalled(memory.identity, tuple(standing), found.total, changed)
 
     async def shared(self) -> Notebook:
         """What is kept across projects, as far as it is known by now."""
@@ -287,9 +293,11 @@ class Notes:
         """Leave work to the next one; the same `call` leaves it once.
 
         Raises:
-            InvalidRequest: it is empty or too long, or too many that somebody left are open.
+            InvalidRequest: it is empty or too long, too many that somebody left are open, or
+                learning is paused.
         """
         memory = await self._opened(cwd)
+        memory.refuse_if_paused()
         now = self._clock.now()
         handoff = Handoff(
             id=handoff_id(call, memory.identity.root),
@@ -365,6 +373,23 @@ class Notes:
         meant = [one for one in some if not to_agent or one.to_agent in ("", to_agent)]
         return memory.identity, tuple(reversed(meant))
 
+    async def opened(self, cwd: str) -> Workspace:
+        """The workspace that `cwd` belongs to, open."""
+        return await self._opened(cwd)
+
+    def now(self) -> Instant:
+        """The current time."""
+        return self._clock.now()
+
+    def cleaned(self, text: str) -> tuple[str, int]:
+        """A text as it is kept, and how many secrets it had."""
+        return self._cleaned(text)
+
+    async def places_of(self, text: str, memory: Workspace) -> tuple[Source, ...]:
+        """The places that a text names and that are here, as they are now."""
+        sources, _ = await _places_of(text, memory)
+        return sources
+
     def _cleaned(self, text: str) -> tuple[str, int]:
         """A text without secrets and lone surrogates, and how many secrets there were."""
         found = self._redactor.redact(_SPACES.sub("\n", clean(text)).strip())
@@ -376,7 +401,9 @@ class Notes:
 
 def _not_withdrawn(twin: Note) -> Note:
     if twin.withdrawn is not None:
-        why = f": {twin.withdrawn.reason}" if twin.withdrawn.reason else ""
+        # It is somebody else's, and stands in a sentence of ours.
+        reason = " ".join(twin.withdrawn.reason.split())[:_LONGEST_REASON]
+        why = f" ({reason!r})" if reason else ""
         raise InvalidRequest(
             f"this was remembered as {twin.id} and forgotten since{why}; say it in other words if "
             "it holds again"

@@ -9,7 +9,7 @@ import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from live_memory.core.answer import Answer, Question
-from live_memory.core.companion.chat import Spend
+from live_memory.core.companion.chat import Caps, Spend
 from live_memory.core.errors import Busy, InvalidRequest, LiveMemoryError, Unavailable
 from live_memory.core.memory.ledger import Fact, FactId, Ledger
 from live_memory.core.memory.window import (
@@ -26,6 +26,7 @@ from live_memory.core.values import Instant, WorkspaceKey
 from live_memory.flow.answer_question import ask, tell_how_far
 from live_memory.flow.indexing import IndexState
 from live_memory.flow.jobs import Jobs, Progress, keep_warm
+from live_memory.flow.keep_notes import Keeping
 from live_memory.flow.model_slot import Borrowed, Companion, ModelSlot, ProbeVerdict, probe
 from live_memory.flow.notes import Notes
 from live_memory.flow.workspace import Workspace, WorkspaceStats, WorkspaceSummary, statistics
@@ -327,6 +328,7 @@ class Hub:
         self.models = ModelSlot(companion)
         self.jobs = Jobs(self.ask)
         self.notebook = notes(opened=self.opened)
+        self.keeping = Keeping(self.notebook)
         self._sharing = Sharing(trees, opened=self.opened)
         self._warm_idle_s = warm_idle_s
         self._workspaces = workspaces
@@ -419,6 +421,13 @@ class Hub:
         companion = self.models.companion
         return companion.purse.spend if companion else Spend()
 
+    async def spending(self) -> tuple[Spend, Caps | None]:
+        """What models took, also before the start, and the most they may; without a model none."""
+        if self.models.companion is None:
+            return Spend(), None
+        purse = self.models.companion.purse
+        return await purse.known(), purse.caps
+
     async def probe(self) -> ProbeVerdict:
         """Find out what the model in use can carry."""
         async with self.models.borrowed() as companion:
@@ -459,6 +468,14 @@ class Hub:
             return (await self.roots())[key]
         except KeyError:
             raise InvalidRequest("there is no such workspace: it was forgotten") from None
+
+    async def workspace_of(self, cwd: str) -> WorkspaceIdentity:
+        """The workspace that `cwd` belongs to; it is not opened for it.
+
+        Raises:
+            InvalidRequest: it leads to none.
+        """
+        return await self._workspaces.resolve(cwd)
 
     @property
     def pulse(self) -> Mapping[str, object]:
@@ -512,17 +529,24 @@ class Hub:
             StoreUnavailable: the data folder cannot be written.
         """
         identity = await self._workspaces.resolve(cwd)
-        await self._open.forget(identity.key)
-        await self._store.forget(identity.key)
+        await self._forget(identity)
         return identity
 
     async def clear_all(self) -> int:
         """Forget every workspace; returns how many there were."""
-        keys = set(await self._store.roots()) | self._open.keys
-        for key in keys:
-            await self._open.forget(key)
-            await self._store.forget(key)
-        return len(keys)
+        roots = await self.roots()
+        for key, root in roots.items():
+            await self._forget(WorkspaceIdentity(root, key))
+        return len(roots)
+
+    async def _forget(self, identity: WorkspaceIdentity) -> None:
+        """Forget all of a workspace but that learning is paused in it."""
+        key = identity.key
+        await self._open.forget(key)
+        found = await self._store.load(key)
+        await self._store.forget(key)
+        if found.memory is not None and found.memory.window.is_paused:
+            await self.keeping.pause(identity.root)
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -537,6 +561,11 @@ class Hub:
         companion = self.models.companion
         resting = companion.rest.note if companion else None
         found = {memory.watching.note for memory in self._open.now()} | {resting}
+        found |= {
+            f"learning is paused in {memory.identity.root}: `live-memory resume` lifts that"
+            for memory in self._open.now()
+            if memory.window.is_paused
+        }
         return tuple(sorted(note for note in found if note))
 
     async def opened(self, cwd: str, *, wait_s: float = _WAIT_S) -> Workspace:

@@ -177,6 +177,16 @@ class Persister:
             return not self._unsaved.is_set() or await self._save()
         return False
 
+    async def rewrite(self) -> None:
+        """Save, and remove all that was kept before; what happened until now has to be promised.
+
+        Raises:
+            StoreUnavailable: the disk does not let it.
+        """
+        here = self._workspace
+        async with self._saving:
+            await self._store.rewrite(here.key, here.root, self._taken)
+
     async def flush(self) -> None:
         """Save what is left, also while being cancelled; bounded. Nothing is taken after."""
         self._is_closed = True

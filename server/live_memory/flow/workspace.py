@@ -11,20 +11,28 @@ import anyio.to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from live_memory.core.companion.chat import ModelRequest
-from live_memory.core.errors import Busy, LiveMemoryError, StoreUnavailable
+from live_memory.core.errors import Busy, InvalidRequest, LiveMemoryError, StoreUnavailable
 from live_memory.core.hosts.notices import Interest
 from live_memory.core.memory.ledger import Fact
 from live_memory.core.memory.window import (
+    Brought,
+    Concluded,
     FileChanged,
     FileGone,
     FileObserved,
+    HandoffCancelled,
+    HandoffClaimed,
+    HandoffLeft,
     MemoryEvent,
+    NoteTold,
     NoteWritten,
+    Purged,
     QuestionAnswered,
     Window,
     apply,
     questions,
 )
+from live_memory.core.notes.recollection import NoteWords
 from live_memory.core.reading.lookup import Listing
 from live_memory.core.saving.journal import holds_secret
 from live_memory.core.saving.snapshot import Beginning, Memory
@@ -39,6 +47,7 @@ from live_memory.flow.ingest import Ingestor
 from live_memory.flow.model_slot import Borrowed
 from live_memory.flow.persist import Persister, beginning_of, restored
 from live_memory.flow.reader import Reader
+from live_memory.flow.session_diary import SessionDiary
 from live_memory.ports import (
     Clock,
     EvidenceIndex,
@@ -61,7 +70,10 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The world of one workspace; without a watcher, changes are found when a question comes in."""
+    """The world of one workspace; without a watcher, changes are found when a question comes in.
+
+    With `leaves_handoffs` the end of a session leaves one, and a session that begins hears of them.
+    """
 
     reader: Reader
     index: EvidenceIndex
@@ -72,6 +84,7 @@ class Surroundings:
     max_context_tokens: int
     watcher: Watcher | None = None
     updates_at_once: int = 2
+    leaves_handoffs: bool = True
 
     def freshness(self, *, index: Callable[[], EvidenceIndex]) -> Freshness:
         """What compares memory with the disk."""
@@ -102,6 +115,17 @@ class Surroundings:
             conclude=Admission(indexer, clock=self.clock),
         )
 
+    def diary(self, identity: WorkspaceIdentity, ingestor: Ingestor) -> SessionDiary:
+        """What notes what sessions do, and leaves it at their end."""
+        return SessionDiary(
+            identity,
+            ingestor=ingestor,
+            reader=self.reader,
+            store=self.store,
+            clock=self.clock,
+            is_on=self.leaves_handoffs,
+        )
+
     def compactor(
         self, identity: WorkspaceIdentity, *, index: Callable[[], EvidenceIndex]
     ) -> Compactor:
@@ -120,7 +144,12 @@ class Surroundings:
 _INBOX = 1_024
 _DRAIN_S, _FEW_NAMES = 2.0, 10
 FileEvent = FileObserved | FileChanged | FileGone
+_OF_HANDOFFS = (HandoffLeft, HandoffClaimed, HandoffCancelled, Purged)
 _MOST_HEARD = 1_000
+# What is not kept while learning is paused: what is asked, seen and concluded goes by, and who
+# tells something hears so. That a file changed is no such thing: nothing old may be current.
+_PASSED_BY = (QuestionAnswered, FileObserved, Concluded, NoteWritten)
+_REFUSED = (NoteTold, HandoffLeft, Brought)
 # How often a memory that the system does not give is tried again.
 _READ_AGAIN_S = 5.0
 
@@ -153,6 +182,7 @@ class _Letter:
     event: MemoryEvent
     sent: SentPrompt | None = None
     applied: anyio.Event = field(default_factory=anyio.Event)
+    is_refused: anyio.Event = field(default_factory=anyio.Event)
 
 
 class Workspace:
@@ -164,19 +194,23 @@ class Workspace:
         self.turns = turns
         self.reader = given.reader
         self.max_context_tokens = given.max_context_tokens
+        self._clock = given.clock
         self.sandbox = given.reader.sandbox
-        self.window = Window()
+        self.window, self.note_words = Window(), NoteWords()
         # No part refers back to the whole: so what a closed one held is free without a look
         # through all objects, which leaves out what a large index has set apart.
         indexer = self.indexer = given.indexer(identity)
         self.freshness = given.freshness(index=lambda: indexer.index)
         self.ingestor = given.ingestor(identity, indexer, self.freshness)
+        self.diary = given.diary(identity, self.ingestor)
         self.compactor = given.compactor(identity, index=lambda: indexer.index)
         self._hint = partial(self.ingestor.offer, events=0)
         self.watching = Watching(
             identity, watcher=given.watcher, offer=self._hint, signals=given.signals
         )
         self._store = given.store
+        self._clock = given.clock
+        self._tells_open, self._telling = given.leaves_handoffs, anyio.Lock()
         self._signals = given.signals
         self.last_sent: SentPrompt | None = None
         # What was told of files last, for a person to look at: it outlives the entries.
@@ -247,6 +281,12 @@ class Workspace:
         self._set_aside = carried.set_aside
 
     @property
+    def told_now(self) -> tuple[int, int]:
+        """How many notes count, and how many handoffs can be claimed, at this time."""
+        now, notebook = self._clock.now(), self.window.notebook
+        return sum(n.counts_at(now) for n in notebook.notes), len(notebook.open_handoffs(now))
+
+    @property
     def problems(self) -> tuple[str, ...]:
         """What keeps this workspace from being whole, in words for a person."""
         unsaved = self._persister.problem if self._persister else None
@@ -277,6 +317,7 @@ class Workspace:
                 tasks.start_soon(persister.run)
                 tasks.start_soon(self.ingestor.run, lambda: self.views, self.record)
                 tasks.start_soon(self.compactor.run, lambda: self.window, self.record, borrowed)
+                tasks.start_soon(self.diary.run, lambda: self.window, self.record)
                 tasks.start_soon(self.watching.run, lambda: self.views)
                 tasks.start_soon(self._begin)
                 if self._unread:
@@ -291,9 +332,13 @@ class Workspace:
                     self._fold(letter)
                 for event in await self.ingestor.rest(self.views):
                     self._fold(_Letter(event))
+            for left in self.diary.rest(self.window):
+                self._fold(_Letter(left))
             self._inbox.close()
             await persister.flush()
             with anyio.CancelScope(shield=True):
+                await self._tell_open()
+                await self.diary.close()
                 await self.watching.aclose()
                 await self.index.aclose()
                 await self.sandbox.aclose()
@@ -317,6 +362,7 @@ class Workspace:
 
         Raises:
             Busy: too many events are waiting, or the workspace is closing.
+            InvalidRequest: somebody tells something while learning is paused.
             StoreUnavailable: what somebody told is there, and would not survive a crash.
         """
         letter = _Letter(event, sent)
@@ -325,8 +371,39 @@ class Workspace:
         except (anyio.WouldBlock, anyio.BrokenResourceError, anyio.ClosedResourceError) as why:
             raise Busy("this workspace takes no more events now", retry_after_s=1.0) from why
         await letter.applied.wait()
-        if self._persister is not None:
-            await self._persister.promised(event)
+        if letter.is_refused.is_set():
+            raise self._paused
+        try:
+            if self._persister is not None:
+                await self._persister.promised(event)
+        finally:
+            if isinstance(event, _OF_HANDOFFS):
+                await self._tell_open()
+        if isinstance(event, Purged):
+            # What a handoff was put together from.
+            await self.diary.forget()
+
+    def refuse_if_paused(self) -> None:
+        """Refuse to keep what somebody tells while learning is paused, as an `InvalidRequest`."""
+        if self.window.is_paused:
+            raise self._paused
+
+    @property
+    def _paused(self) -> InvalidRequest:
+        return InvalidRequest(
+            f"learning is paused in {self.identity.root}, so nothing is kept: a person lifts that "
+            "with `live-memory resume`"
+        )
+
+    async def rewrite(self) -> None:
+        """Write down what there is now, and remove every file of before.
+
+        Raises:
+            StoreUnavailable: the disk does not let it.
+        """
+        if self._persister is None or self._unread:
+            raise StoreUnavailable("what is kept cannot be read now, so it is not written anew")
+        await self._persister.rewrite()
 
     async def hear(self, subjects: Sequence[Interest], *, events: int) -> None:
         """Take notice of what so many events of a host are about; it survives a crash then.
@@ -334,6 +411,8 @@ class Workspace:
         Raises:
             StoreUnavailable: it does not; it is known all the same.
         """
+        if self.window.is_paused:
+            return
         # A session begins: by its first question the index may be there.
         self.indexer.begin()
         self.ingestor.offer(subjects, events=events)
@@ -347,11 +426,24 @@ class Workspace:
         elif clean and self.is_closing:
             raise StoreUnavailable("this workspace is closing")
 
+    async def _tell_open(self) -> None:
+        """Let sessions that begin know of open handoffs; that is a hint, which may be missing."""
+        with suppress(StoreUnavailable):
+            async with self._telling:
+                open_now = self.window.notebook.open_handoffs(self._clock.now())
+                until = [one.expires_at for one in open_now] if self._tells_open else []
+                await self._store.tell_open(self.identity.key, until)
+
     def _clean(self, subjects: Sequence[Interest]) -> list[Interest]:
         """Those that may be written down."""
         return [one for one in subjects if not holds_secret(one, self.reader.redactor)]
 
     def _fold(self, letter: _Letter) -> None:
+        if self.window.is_paused and isinstance(letter.event, _PASSED_BY + _REFUSED):
+            if isinstance(letter.event, _REFUSED):
+                letter.is_refused.set()
+            letter.applied.set()
+            return
         try:
             self.window = apply(self.window, letter.event)
         finally:
@@ -398,6 +490,9 @@ class Workspace:
             self._hint(found.memory.heard)
             for entry in self.window.entries[-_MOST_HEARD:]:
                 self._note(entry.content)
+        with suppress(StoreUnavailable):
+            await self.diary.take_up()
+        await self._tell_open()
         self._signals.emit(WorkspaceOpened(key, len(self.window.entries)))
         return Persister(
             self.identity,
@@ -413,9 +508,10 @@ class WorkspaceStats:
     """`known_files` counts the files that are known by the bytes they have.
 
     `dropped_events` were lost to a bound, here or in a hook's spool. `listing` is the last one,
-    and nothing before the first.
+    and nothing before the first. While it `is_paused` nothing is learned.
 
     Of the `facts`, `findings` are what agents concluded, and the file of `stale_facts` has changed.
+    `notes` are those that count, `open_handoffs` those that can be claimed.
     `window_parts` says what `window_tokens` are made of. `tokens_saved` is by `core/savings`.
     """
 
@@ -427,6 +523,8 @@ class WorkspaceStats:
     questions_answered_by_findings: int
     stale_facts: int
     rejected_facts: int
+    notes: int
+    open_handoffs: int
     compactions: int
     last_compaction: PastCompaction | None
     questions: int
@@ -444,6 +542,7 @@ class WorkspaceStats:
     indexed_files: int
     files_waiting: int
     watch: WatchState
+    is_paused: bool
     problems: tuple[str, ...]
 
 
@@ -476,6 +575,7 @@ async def statistics(memory: Workspace) -> WorkspaceStats:
     findings, stale = await anyio.to_thread.run_sync(_counts, facts) if is_much else _counts(facts)
     current = sum(file.sha is not None for file in shown.values())
     asked = questions(window)
+    notes, open_handoffs = memory.told_now
     return WorkspaceStats(
         workspace=memory.identity,
         known_files=current + len(window.settled.keys() - shown.keys()),
@@ -485,6 +585,8 @@ async def statistics(memory: Workspace) -> WorkspaceStats:
         questions_answered_by_findings=sum(bool(q.answer.facts) for q in asked),
         stale_facts=stale,
         rejected_facts=window.ledger.rejected,
+        notes=notes,
+        open_handoffs=open_handoffs,
         compactions=memory.compactor.count,
         last_compaction=next(reversed(memory.compactor.lately), None),
         questions=len(asked),
@@ -502,6 +604,7 @@ async def statistics(memory: Workspace) -> WorkspaceStats:
         indexed_files=state.files - state.waiting,
         files_waiting=state.waiting,
         watch=memory.watching.state,
+        is_paused=window.is_paused,
         problems=memory.problems,
     )
 

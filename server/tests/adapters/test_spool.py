@@ -70,3 +70,24 @@ async def test_what_is_kept_is_for_its_owner_and_follows_no_link(tmp_path: Path)
     _write_down(tmp_path, 2)
     assert await _given(DiskSpool(tmp_path)) == [2]
     assert victim.read_text() == "mine"
+
+
+async def test_what_is_of_a_folder_is_gone_from_each_file_and_the_rest_is_given(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "home"
+    (home / "p/below").mkdir(parents=True)
+    (home / "link").symlink_to(home / "p")
+    folders = ["p", "p/below", "link", "p2", "gone"]
+    lines = [json.dumps({"project": str(home / name), "payload": {"n": name}}) for name in folders]
+    for name in ("spool.jsonl", "spool.old.jsonl", "spool.taken.jsonl"):
+        (tmp_path / name).write_text("\n".join([*lines, "torn"]) + "\n")
+    spool = DiskSpool(tmp_path)
+    await spool.forget(str(home / "p"))
+    assert await _given(spool) == ["p2", "gone"] * 3
+    assert not any("link" in file.read_text() for file in tmp_path.glob("spool*"))
+
+
+async def test_where_there_is_no_spool_there_is_nothing_to_forget(tmp_path: Path) -> None:
+    await DiskSpool(tmp_path).forget("/p")
+    assert list(tmp_path.iterdir()) == []

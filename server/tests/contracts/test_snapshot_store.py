@@ -104,3 +104,17 @@ async def test_a_late_record_brings_nothing_back_that_was_forgotten(store: Snaps
         await store.save(KEY, "/w", lambda: Memory(TWO))
     assert await store.load(KEY) == Restored()
     assert await store.roots() == {}
+
+
+async def test_what_is_written_anew_is_the_memory_and_takes_records_as_before(
+    store: SnapshotStore,
+) -> None:
+    await store.load(KEY)
+    await store.append(KEY, "/w", [EventApplied(1, FIRST)])
+    await store.save(KEY, "/w", lambda: Memory(ONE))
+    await store.rewrite(KEY, "/w", lambda: Memory(TWO))
+    third = NoteWritten("three", Instant(3.0))
+    await store.append(KEY, "/w", [EventApplied(3, third)])
+    assert (await store.load(KEY)).memory == Memory(apply(TWO, third))
+    await store.save(KEY, "/w", lambda: Memory(TWO))
+    assert (await store.load(KEY)).memory == Memory(TWO)

@@ -9,6 +9,7 @@ import fcntl
 import json
 import os
 import stat
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from anyio import to_thread
 
+from live_memory.core.errors import StoreUnavailable
 from live_memory.core.hosts.events import HostEvent, HostReport
 from live_memory.ports import HostDialect, Missed
 
@@ -24,6 +26,8 @@ __all__ = ["DiskSpool", "IgnoreEvents"]
 # The hook keeps less than this in each of its two files; more than that is not from the hook.
 LARGEST_SPOOL = 1024 * 1024
 _FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+# A hook that holds a file longer than this is stopped.
+_MOST_LOOKS, _LOOK_EVERY_S = 250, 0.02
 _KEEP = _FLAGS | os.O_CREAT | os.O_APPEND
 
 
@@ -39,6 +43,20 @@ class DiskSpool:
     async def take(self) -> Sequence[Missed]:
         """Everything that was written down, oldest first; what was given before is taken up."""
         return await to_thread.run_sync(self._take)
+
+    async def forget(self, root: str) -> None:
+        """Write each file anew without the lines of this folder and of those below.
+
+        Raises:
+            StoreUnavailable: the disk does not let it, or a hook holds a file for seconds.
+        """
+        try:
+            # A full one becomes the older half meanwhile.
+            for file in (*reversed(self._files), self._taken):
+                await to_thread.run_sync(_write_without, file, root)
+        except OSError as problem:
+            why = f"the spool cannot be written anew: {problem.strerror}"
+            raise StoreUnavailable(why) from problem
 
     def _take(self) -> Sequence[Missed]:
         if self._is_taken_up:
@@ -74,6 +92,45 @@ def _moved(file: Path, *, to: Path | None) -> bytes:
         return text
     finally:
         os.close(descriptor)
+
+
+def _write_without(file: Path, root: str) -> None:
+    """Replace the bytes of a file; a hook that has it open goes on with it."""
+    try:
+        descriptor = os.open(file, _FLAGS)
+    except FileNotFoundError:
+        return
+    try:
+        _lock(descriptor)
+        text = os.read(descriptor, LARGEST_SPOOL)
+        kept = b"".join(line for line in text.splitlines(True) if not _is_of(line, root))
+        if kept != text:
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, kept, 0)
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> None:
+    """Wait for whoever writes; a hook is done within a moment."""
+    for _ in range(_MOST_LOOKS):
+        with suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        time.sleep(_LOOK_EVERY_S)
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _is_of(line: bytes, root: str) -> bool:
+    """Whether a line is of a folder in there; one that cannot be read is of any, and goes."""
+    try:
+        project = json.loads(line)["project"]
+    except (ValueError, RecursionError, TypeError, KeyError):
+        return True
+    if not isinstance(project, str) or "\0" in project:
+        return True
+    return Path(os.path.realpath(project)).is_relative_to(root)
 
 
 def _keep(text: bytes, file: Path) -> None:

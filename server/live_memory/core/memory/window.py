@@ -16,6 +16,7 @@ from live_memory.core.memory.notebook import Claim, Handoff, HandoffId, Note, No
 from live_memory.core.values import ContentHash, Instant, Origin, RelPath
 
 __all__ = [
+    "Brought",
     "Compacted",
     "Concluded",
     "Entry",
@@ -29,6 +30,8 @@ __all__ = [
     "HandoffCancelled",
     "HandoffClaimed",
     "HandoffLeft",
+    "LearningPaused",
+    "LearningResumed",
     "MemoryEvent",
     "NoteTold",
     "NoteWritten",
@@ -178,7 +181,31 @@ class Purged:
     ids: frozenset[str]
 
 
-Telling = NoteTold | NotesWithdrawn | HandoffLeft | HandoffClaimed | HandoffCancelled | Purged
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """A person brings what was kept elsewhere, with its own dates and writers.
+
+    The facts that are `forgotten` there are not learned here either.
+    """
+
+    notes: tuple[Note, ...] = ()
+    handoffs: tuple[Handoff, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    forgotten: frozenset[FactId] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class LearningPaused:
+    """A person wants nothing learned from now on."""
+
+
+@dataclass(frozen=True, slots=True)
+class LearningResumed:
+    """A person wants things learned again."""
+
+
+_Noting = NoteTold | NotesWithdrawn | HandoffLeft | HandoffClaimed | HandoffCancelled | Purged
+Telling = _Noting | Brought | LearningPaused | LearningResumed
 MemoryEvent = (
     FileObserved
     | FileChanged
@@ -213,7 +240,7 @@ class Window:
     """An immutable revision of a workspace's memory.
 
     `archive` has the answers whose entries are compacted, `settled` the last known hash of each
-    file that is known beyond the entries.
+    file that is known beyond the entries. While it `is_paused`, nothing is learned.
     """
 
     revision: int = 0
@@ -223,6 +250,7 @@ class Window:
     archive: tuple[QuestionAnswered, ...] = ()
     settled: Mapping[RelPath, ContentHash] = field(default_factory=lambda: MappingProxyType({}))
     notebook: Notebook = field(default_factory=Notebook)
+    is_paused: bool = False
 
 
 def apply(window: Window, event: MemoryEvent) -> Window:
@@ -247,10 +275,29 @@ def apply(window: Window, event: MemoryEvent) -> Window:
         case Forgotten():
             return _forgotten(seen, event)
         case _:
-            return replace(seen, notebook=_told(seen.notebook, event))
+            return _told(seen, event)
 
 
-def _told(notebook: Notebook, event: Telling) -> Notebook:
+def _told(window: Window, event: Telling) -> Window:
+    match event:
+        case Brought():
+            return _brought(window, event)
+        case LearningPaused():
+            return replace(window, is_paused=True)
+        case LearningResumed():
+            return replace(window, is_paused=False)
+        case _:
+            return replace(window, notebook=_noted(window.notebook, event))
+
+
+def _brought(window: Window, event: Brought) -> Window:
+    notebook = window.notebook.brought(event.notes, event.handoffs)
+    ledger = window.ledger.without(event.forgotten) if event.forgotten else window.ledger
+    grown = replace(window, notebook=notebook, ledger=ledger)
+    return _with_facts(grown, Concluded(event.facts)) if event.facts else grown
+
+
+def _noted(notebook: Notebook, event: _Noting) -> Notebook:
     match event:
         case NoteTold(note):
             return notebook.with_note(note)

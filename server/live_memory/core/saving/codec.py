@@ -17,6 +17,7 @@ from live_memory.core.hosts.events import LineSlice
 from live_memory.core.hosts.notices import AnythingChanged, Conclusion, FileInterest, Search
 from live_memory.core.memory.ledger import Fact, Ledger
 from live_memory.core.memory.window import (
+    Brought,
     Compacted,
     Concluded,
     Entry,
@@ -28,6 +29,8 @@ from live_memory.core.memory.window import (
     HandoffCancelled,
     HandoffClaimed,
     HandoffLeft,
+    LearningPaused,
+    LearningResumed,
     NotesWithdrawn,
     NoteTold,
     NoteWritten,
@@ -59,6 +62,9 @@ _KINDS: Mapping[type, str] = {
     HandoffClaimed: "claimed",
     HandoffCancelled: "cancelled",
     Purged: "purged",
+    Brought: "brought",
+    LearningPaused: "paused",
+    LearningResumed: "resumed",
     FileInterest: "file",
     Search: "search",
     AnythingChanged: "anything",
@@ -70,6 +76,7 @@ _KEYS = {
     "author": "origin",
     "glob": "names",
     "is_edited": "edited",
+    "is_paused": "paused",
     "is_glob": "glob",
     "is_pinned": "pinned",
     "is_stale": "stale",
@@ -90,7 +97,7 @@ _ADDED: Mapping[type, Form] = {
     Answer: {"facts": [], "notes": [], "told": ""},
     Conclusion: {"evidence": {}},
     Forgotten: {"asked_at": []},
-    Window: {"notebook": {"notes": [], "handoffs": []}},
+    Window: {"notebook": {"notes": [], "handoffs": []}, "paused": False},
 }
 # Versions before 3 distilled facts by rule too, from outlines that the index has.
 _DROPPED = "rule"

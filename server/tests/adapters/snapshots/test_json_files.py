@@ -61,6 +61,38 @@ async def _loaded(folder: Path) -> Restored:
     return await JsonFiles(folder).load(KEY)
 
 
+async def test_what_is_written_anew_leaves_no_file_of_before(tmp_path: Path) -> None:
+    folder = await _filled(tmp_path / "workspaces", text="canary")
+    for name in ("snapshot.json.unreadable", "journal.1.unreadable", "snapshot.v3.json", "x.new"):
+        (folder / name).write_text("canary")
+    (folder / "version-3").mkdir()
+    (folder / "version-3/journal.jsonl").write_text("canary")
+    (folder / "index.sqlite-wal").write_text("the index")
+    store = JsonFiles(folder.parent)
+    await store.load(KEY)
+    await store.append(KEY, "/w", [EventApplied(5, _note(4, "canary"))])
+    await store.rewrite(KEY, "/w", lambda: Memory(_window(5, "kept")))
+    kept = {"snapshot.json", "journal.jsonl", "index.sqlite-wal"}
+    assert {file.name for file in folder.iterdir()} == kept
+    assert not any(b"canary" in file.read_bytes() for file in folder.iterdir())
+    assert (await _loaded(folder.parent)).memory == Memory(_window(5, "kept"))
+
+
+async def test_what_is_written_anew_after_a_save_that_failed_is_whole(tmp_path: Path) -> None:
+    """That save has left its journal open for the next one."""
+    folder = await _filled(tmp_path / "workspaces", text="canary")
+    store = JsonFiles(folder.parent)
+    await store.load(KEY)
+    (folder / "snapshot.json.new").mkdir()
+    with pytest.raises(StoreUnavailable):
+        await store.save(KEY, "/w", lambda: WHOLE)
+    await store.append(KEY, "/w", [EventApplied(5, _note(4, "canary"))])
+    (folder / "snapshot.json.new").rmdir()
+    await store.rewrite(KEY, "/w", lambda: Memory(_window(5, "kept")))
+    assert not any(b"canary" in file.read_bytes() for file in folder.iterdir())
+    assert (await _loaded(folder.parent)).memory == Memory(_window(5, "kept"))
+
+
 def _aside(folder: Path) -> list[Path]:
     return [file for file in folder.iterdir() if ".unreadable" in file.name]
 

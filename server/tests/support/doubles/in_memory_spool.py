@@ -16,3 +16,6 @@ class InMemorySpool:
     async def take(self) -> Sequence[Missed]:
         taken, self.missed = self.missed, []
         return taken
+
+    async def forget(self, root: str) -> None:
+        self.missed = [one for one in self.missed if not f"{one.project}/".startswith(f"{root}/")]
