@@ -23,6 +23,8 @@ Fields = Mapping[str, object]
 
 # Lines in all that are not blank, lines of what was found, and other places that are named.
 _LINES, _FOUND_LINES, _MORE_PLACES = 10, 5, 3
+# Where something was told: lines of the first note, and of what was found.
+_NOTE_LINES, _BESIDE_NOTES = 2, 2
 _NUMBERED = re.compile(r"(\d+)\|(.*)")
 _PLACE = re.compile(r"(?<![^\s`])([^\s:`]{1,4096}):(\d+)(?:-\d+)?")
 _GROUNDED = {
@@ -47,15 +49,18 @@ def show_answer(answer: Fields, *, text: str, is_long: bool) -> None:
         return
     notice = answer.get("notice")
     parts: list[RenderableType] = [Text(visible(f"({notice})"), style="yellow")] if notice else []
+    told = _told(console, str(answer.get("told") or ""), root)
+    parts += [Group(*told)] if told else []
     found = next((block for block in blocks if not _is_code(block)), "")
-    lines = _first(console, _rendered(found) if is_written else _linked(found, root), _FOUND_LINES)
+    most_found = _BESIDE_NOTES if told else _FOUND_LINES
+    lines = _first(console, _rendered(found) if is_written else _linked(found, root), most_found)
     parts.append(Group(*lines))
     best = next((block for block in blocks if _is_code(block)), None)
     if best and not is_written:
         place = _PLACE.match(best)
         is_named = place is not None and f"{place[1]}:{place[2]}" in found
         # Beside it stand a line that says how much follows, the other places, and the last line.
-        most = _LINES - len(lines) - 3 - (not is_named)
+        most = max(1, _LINES - len(told) - len(lines) - 3 - (not is_named))
         parts.append(_code(best, root, most=most, is_headed=not is_named))
     parts.append(_last(answer, root, skipped=int(bool(best) and not is_written)))
     console.print(Group(*_apart(parts)))
@@ -105,6 +110,16 @@ def _blocks(said: str) -> Iterator[str]:
                 yield "\n".join(part)
 
 
+def _told(console: Console, notes: str, root: str) -> list[Text]:
+    """The first note in two lines, and that nobody checked it."""
+    lines = notes.splitlines()
+    if not lines:
+        return []
+    more = f", {len(lines) - 1} more" if len(lines) > 1 else ""
+    first = _first(console, _linked(f"| {lines[0]}", root), _NOTE_LINES)
+    return [Text(f"Told, not checked{more}:", style="yellow"), *first]
+
+
 def _first(console: Console, shown: RenderableType, most: int) -> list[Text]:
     """The first lines of what is shown, as wide as the terminal, with a mark where more follow."""
     lines = _lines(console, shown)
@@ -128,7 +143,7 @@ def _is_code(block: str) -> bool:
 def _block(block: str, root: str, *, is_written: bool) -> RenderableType:
     if _is_code(block):
         return _code(block, root)
-    is_frame = block.startswith(("(", "[", "Sources:"))
+    is_frame = block.startswith(("(", "[", "Sources:", "Told, not checked:"))
     return _rendered(block) if is_written and not is_frame else _linked(block, root)
 
 

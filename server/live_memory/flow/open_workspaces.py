@@ -382,7 +382,12 @@ class Hub:
             await self._sharing.share(memory)
             async with self.models.borrowed() as companion:
                 answer = await ask(
-                    memory, question, companion=companion, progress=progress, asked_at=asked_at
+                    memory,
+                    question,
+                    companion=companion,
+                    progress=progress,
+                    asked_at=asked_at,
+                    shared=await self.notebook.shared(),
                 )
         finished = QuestionFinished(
             memory.identity.key,

@@ -48,6 +48,7 @@ def answer_form(workspace: WorkspaceIdentity, answer: Answer) -> dict[str, objec
         **record_form(answer, "usage", "stop"),
         "workspace": record_form(workspace),
         "notice": _form(answer.notice),
+        "told": _form(answer.told),
     }
 
 

@@ -58,20 +58,26 @@ def test_no_color_is_obeyed_and_long_shows_what_a_pipe_gets(running: Shell, proj
 
 @pytest.mark.parametrize("columns", [60, 80, 200])
 @pytest.mark.parametrize("notice", [None, "The model rests until 10:00."])
-@pytest.mark.parametrize("mode", ["evidence", "companion"])
+@pytest.mark.parametrize("kind", [(m, n) for m in ("evidence", "companion") for n in (0, 1, 3)])
 def test_it_fits_ten_lines_and_the_width(
     columns: int,
     notice: str | None,
-    mode: str,
+    kind: tuple[str, int],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    show_answer({**_ANSWER, "notice": notice, "mode": mode}, text="", is_long=False)
+    mode, notes = kind
+    told = "\n".join([f"decision, by codex, 2 days ago, n1: {'wait ' * 40}"] * notes)
+    shown = {**_ANSWER, "notice": notice, "mode": mode, "told": told}
+    show_answer(shown, text="", is_long=False)
 
     lines = capsys.readouterr().out.splitlines()
-    told = [line for line in lines if line.strip()]
-    assert 3 <= len(told) <= 10 + bool(notice)
+    filled = [line.rstrip() for line in lines if line.strip()]
+    assert 3 <= len(filled) <= 10 + bool(notice)
+    head = [line for line in filled if line.startswith("Told, not checked")]
+    assert head == {0: [], 1: ["Told, not checked:"], 3: ["Told, not checked, 2 more:"]}[notes]
+    assert any("by codex, 2 days ago" in line for line in filled) == bool(notes)
     assert max(map(len, lines)) <= columns
     assert lines[-1].startswith("checked just now · 0.2 s · free")
 

@@ -19,7 +19,14 @@ from live_memory.core.findings.relevance import RecalledFacts
 from live_memory.core.memory.ledger import Fact, Source
 from live_memory.core.values import Author, Instant, RelPath
 
-__all__ = ["StandingFact", "about_the_same", "ago", "established", "standing_facts"]
+__all__ = [
+    "StandingFact",
+    "about_the_same",
+    "ago",
+    "established",
+    "is_as_it_was",
+    "standing_facts",
+]
 
 # Hashing so many lines, to find those that moved, takes some 10 ms.
 _MOST_HASHED = 200_000
@@ -88,6 +95,15 @@ def _standing_fact(
     text = f"{text} ({', '.join(missing)})" if missing else text
     is_held = check(text, sources).grounding is Grounding.VERIFIED
     return StandingFact(fact, text, tuple(dict.fromkeys(places))) if is_held else None
+
+
+def is_as_it_was(source: Source, files: Mapping[RelPath, RankedFileText]) -> bool:
+    """Whether the lines of a source are there as they were."""
+    file = files.get(source.path)
+    if file is None or len(file.lines) < source.end:
+        return False
+    place = Place(source.path, source.start, source.end)
+    return file.sha == source.sha or lines_hash(file.lines, place) == source.lines
 
 
 def _place_now(source: Source, file: RankedFileText) -> Place | None:

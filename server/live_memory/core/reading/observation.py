@@ -272,7 +272,8 @@ _TAG = re.compile(
 )
 # Lines that only we write: the last one, the list of sources, headers, places and numbered lines.
 _FRAME = re.compile(
-    r"^(?=[ \t>*_`]{0,9}(?:\[[ \t]*mode\b|Sources[ \t]*:|={3}|See also:|Best fit:|\(Partial:)"
+    r"^(?=[ \t>*_`]{0,9}(?:\[[ \t]*mode\b|Sources[ \t]*:|={3}|See also:|Best fit:|\(Partial:"
+    r"|Told, not checked:)"
     r"|[ \t]{0,9}\d{1,9}\||[ \t]{0,9}[^\s:|]{1,300}:\d{1,9}-\d{1,9}[ \t]*$)",
     re.MULTILINE | re.IGNORECASE,
 )

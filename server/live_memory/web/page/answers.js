@@ -103,6 +103,7 @@ function answerCards(about, answer) {
       h("div", { class: "meta" }, grounding(answer), h("span", {}, GROUNDING[answer.grounding]?.[2])),
       answer.notice ? h("p", { class: "soft" }, answer.notice) : null,
       answer.stop === "answered" ? null : h("p", {}, mark("warn", "Partial"), " It ran out of ", answer.stop === "deadline" ? "time." : "steps."),
+      answer.told ? h("aside", { class: "small", "aria-label": "Told, not checked" }, h("p", { class: "soft" }, "Told, not checked"), answer.told.split("\n").map((line) => h("p", {}, line))) : null,
       h("div", { class: "prose" }, blocks(answer.answer, open)),
       h(
         "div",
