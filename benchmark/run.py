@@ -19,6 +19,7 @@ from bench.suites import (
     conclusions,
     economics,
     freshness,
+    notes,
     overhead,
     replay,
     retrieval,
@@ -33,6 +34,7 @@ SUITES: Mapping[str, Callable[[Setup], Outcome]] = {
     "freshness": freshness.run,
     "checking": checking.run,
     "conclusions": conclusions.run,
+    "notes": notes.run,
     "replay": replay.run,
     "economics": economics.run,
     "overhead": overhead.run,
@@ -45,7 +47,9 @@ def main(arguments: Sequence[str]) -> int:
     given = _parser().parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="bench-", dir=_made(given.scratch)) as scratch:
         setup = _setup(given, Path(scratch))
-        for suite in list(SUITES) if given.suite == "all" else [given.suite]:
+        suites = list(SUITES) if given.suite == "all" else [given.suite]
+        for number, suite in enumerate(suites, 1):
+            print(f"{number} of {len(suites)}: {suite}", file=sys.stderr, flush=True)
             _one(suite, setup, given)
     return 0
 

@@ -9,6 +9,7 @@ from live_memory.core.companion.chat import Abilities, ModelReply, ModelRequest,
 from live_memory.core.evidence.places import Candidates, Definition, Place, Terms
 from live_memory.core.evidence.text_matches import Mentions
 from live_memory.core.hosts.events import HostReport
+from live_memory.core.notes.session_work import SessionRecord
 from live_memory.core.reading.lookup import (
     History,
     HistoryQuery,
@@ -248,6 +249,15 @@ class SnapshotStore(Protocol):
 
         `taken` is called once the next journal has begun: what comes from then on is in that.
         """
+
+    async def sessions(self, key: WorkspaceKey) -> Sequence[SessionRecord]:
+        """What was noted of sessions, beside the memory; what cannot be read is set aside."""
+
+    async def keep_sessions(self, key: WorkspaceKey, sessions: Sequence[SessionRecord]) -> None:
+        """Keep what is noted of sessions, in place of what was."""
+
+    async def tell_open(self, key: WorkspaceKey, until: Sequence[Instant]) -> None:
+        """Keep until when each open handoff counts, where a session that begins looks for it."""
 
     async def rewrite(self, key: WorkspaceKey, root: str, taken: Callable[[], Memory]) -> None:
         """Save, and remove all that was saved or written down before, also what was set aside.

@@ -23,8 +23,9 @@ from pydantic import (
     field_validator,
 )
 
+from live_memory.client.offer import TOOLS
 from live_memory.core.errors import InvalidRequest
-from live_memory.core.reading.redaction import HiddenFiles
+from live_memory.core.reading.redaction import DEFAULT, HiddenFiles
 
 __all__ = ["PREFIX", "RELOADABLE", "Configuration", "Settings", "config_file", "load"]
 
@@ -44,6 +45,8 @@ RELOADABLE = frozenset(
 _JSON_LIST = re.compile(r'\s*\[\s*(?:"|\]\s*$)')
 # As `service install` wrote them once: what was hidden stays hidden.
 _OLD_LIST = re.compile(r"""\(["'].*["'],?\)$|\(\)$""")
+
+_ToolName = Literal["ask_live_memory", "remember", "recall", "forget", "handoff"]
 
 
 class Settings(BaseModel):
@@ -80,6 +83,11 @@ class Settings(BaseModel):
         default=True,
         description="Whether memory keeps what the agent concluded at the end of its work, where "
         "it cites places; `no`: the hooks send no word of it.",
+    )
+    handoffs: bool = Field(
+        default=True,
+        description="Whether the end of a session leaves a handoff by itself, and the start of one "
+        "says in a line how many are open.",
     )
     ignore: tuple[str, ...] = Field(
         default=(),
@@ -170,6 +178,12 @@ class Settings(BaseModel):
         default=False,
         description="Whether questions can also be submitted and collected later, by two tools.",
     )
+    tools: tuple[_ToolName, ...] = Field(
+        default=TOOLS,
+        min_length=1,
+        description="Tools that agents are offered, with commas between: `ask_live_memory,recall`; "
+        "the command line has all of them.",
+    )
     keep_warm: bool = Field(
         default=False,
         description="Whether the provider's prompt cache is kept from expiring; costs money.",
@@ -212,6 +226,14 @@ class Settings(BaseModel):
         default="info", description="The least severe lines that are logged."
     )
 
+    @field_validator("tools", mode="before")
+    @classmethod
+    def _named(cls, value: object) -> object:
+        """As text they are words; as they were written once, a list in JSON."""
+        if not isinstance(value, str):
+            return value
+        return json.loads(value) if _JSON_LIST.match(value) else re.findall(r"[^,\s]+", value)
+
     @field_validator("openai_extra_body", "ignore", mode="before")
     @classmethod
     def _from_text(cls, value: object, info: ValidationInfo) -> object:
@@ -251,6 +273,38 @@ class Configuration:
     settings: Settings
     sources: Mapping[str, str]
     warnings: tuple[str, ...]
+
+    def shown(self) -> dict[str, dict[str, object]]:
+        """Each setting's value as JSON has it, without secrets, and its source."""
+        dumped = self.settings.model_dump(mode="json")
+        return {
+            name: {"value": _shown(name, value), "source": self.sources[name]}
+            for name, value in dumped.items()
+        }
+
+    def reread(self, latest: "Configuration") -> "Configuration":
+        """What a server that runs with this has once it took over what it can of another."""
+        taken = {name: getattr(latest.settings, name) for name in RELOADABLE}
+        sources = {name: latest.sources[name] for name in RELOADABLE}
+        settings = self.settings.model_copy(update=taken)
+        return Configuration(settings, {**self.sources, **sources}, latest.warnings)
+
+
+# What an added field is called may say nothing of what it holds.
+_PLAIN = (bool, int, float, type(None))
+
+
+def _shown(name: str, value: object) -> object:
+    """A setting without secrets: an address without its user, added fields by their names."""
+    if name == "base_url" and isinstance(value, str):
+        scheme, joint, rest = value.partition("://")
+        place, slash, path = (rest if joint else value).partition("/")
+        path = path.partition("?")[0]
+        bare = f"{'***@' * ('@' in place)}{place.rpartition('@')[2]}{slash}{path}"
+        return DEFAULT.redact(f"{scheme}{joint}{bare}" if joint else bare).text.text
+    if name == "openai_extra_body" and isinstance(value, dict):
+        return {key: one if isinstance(one, _PLAIN) else "***" for key, one in value.items()}
+    return DEFAULT.redact(value).text.text if isinstance(value, str) and name == "model" else value
 
 
 def _old_list(text: str) -> tuple[object, ...] | None:

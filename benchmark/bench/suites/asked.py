@@ -12,6 +12,7 @@ from bench.baselines import Bm25, Found, files_of, ripgrep
 from bench.economics.provider import ASK, Provider, providing
 from bench.economics.requests import Protocol
 from bench.figures import Chart
+from bench.progress import each
 from bench.report import Bar, Outcome, Table, at_least, at_most
 from bench.scores import Place, bootstrap, mean, percentile
 from bench.setup import MissingData, Setup
@@ -58,7 +59,7 @@ def run(setup: Setup) -> Outcome:
         except MissingData as problem:
             skipped.append(f"{_FIRST}: {problem}")
             first = None
-        for file in files:
+        for file in each("asked", files):
             if setup.only and Path(file).stem not in setup.only:
                 continue
             try:

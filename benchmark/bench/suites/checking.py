@@ -10,6 +10,7 @@ from bench.checking.scoring import is_caught, is_thrown, verdicts
 from bench.checking.spoiling import BARRED, KINDS, Original, Wrong, spoiled
 from bench.figures import Chart
 from bench.model.endpoint import serving
+from bench.progress import each
 from bench.report import Bar, Outcome, Table
 from bench.scores import Place
 from bench.setup import MissingData, Setup
@@ -77,7 +78,7 @@ class _Talk:
 
 
 def _answers(setup: Setup, talk: _Talk, file: str) -> Iterator[Row]:
-    for given in setup.sample(setup.read("checking", file)):
+    for given in each(file, setup.sample(setup.read("checking", file))):
         repository, commit = str(given["repo"]), str(given["commit"])
         label = f"checking-{commit[:10]}"
         tree = setup.repositories.export(repository, commit, label=label).path

@@ -12,6 +12,7 @@ from bench.conclusions.variants import (
     VARIANTS,
 )
 from bench.figures import Chart
+from bench.progress import each
 from bench.report import Bar, Outcome, Table, at_least, at_most
 from bench.scores import mean, percentile
 from bench.setup import MissingData, Setup
@@ -45,7 +46,7 @@ def run(setup: Setup) -> Outcome:
     rows: list[Row] = []
     learned: dict[str, Mapping[str, object]] = {}
     skipped: list[str] = []
-    for file, given, strangers in _groups(setup, files):
+    for file, given, strangers in each("conclusions", list(_groups(setup, files))):
         try:
             site = site_of(setup, given, strangers)
         except MissingRepository as problem:

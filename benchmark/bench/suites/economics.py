@@ -10,6 +10,7 @@ from bench.economics.prices import DEEPSEEK, HAIKU
 from bench.economics.requests import Protocol
 from bench.economics.workloads import APART, EDITS, READ_ONLY, flood, question_set, replayed
 from bench.head_start import LONGEST_SPAN
+from bench.progress import each
 from bench.report import Outcome, Table
 from bench.setup import MissingData, Setup
 
@@ -43,7 +44,8 @@ def run(setup: Setup) -> Outcome:
     skipped: list[str] = []
     works = list(_works(setup))
     # A dry run takes each kind of work once, with either protocol.
-    for label, work in works[::2] if setup.is_dry and not setup.only else works:
+    chosen = works[::2] if setup.is_dry and not setup.only else works
+    for label, work in each("economics", chosen):
         if setup.only and not any(label.startswith(one) for one in setup.only):
             continue
         try:

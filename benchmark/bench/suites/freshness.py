@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from bench.figures import Chart
 from bench.model.endpoint import Endpoint, newest_in_view, oldest_in_view, serving
+from bench.progress import each
 from bench.report import Bar, Outcome, Table
 from bench.setup import MissingData, Setup
 from bench.source.history import Item, changes, tree_at
@@ -114,7 +115,7 @@ def _switches(setup: Setup, name: str, skipped: list[str]) -> list[_Switch]:
 def _all(
     setup: Setup, server: Server, switches: Sequence[_Switch], mode: str, model: Endpoint | None
 ) -> Iterator[Row]:
-    for one in switches:
+    for one in each(f"freshness, {mode}", switches):
         here = {"repository": one.repository, "from": one.old[:10], "to": one.new[:10]}
         for row in _pair(setup, server, one, model):
             yield here | {"way": one.way, "mode": mode} | row

@@ -8,6 +8,7 @@ from pathlib import Path
 from bench.overhead import asking, beginning, hooks, paired, starting, traffic, weight
 from bench.overhead.found import Found
 from bench.overhead.trees import made
+from bench.progress import each
 from bench.report import Outcome
 from bench.setup import MissingData, Setup
 from bench.source.repositories import MissingRepository
@@ -64,7 +65,7 @@ def run(setup: Setup) -> Outcome:
     if setup.beside:
         return replace(_together([_in_turns(setup, size)]), suite="overhead-paired")
     found: list[Found] = []
-    for part in _parts(setup, size):
+    for part in each("overhead", _parts(setup, size)):
         try:
             found.append(part())
         except (MissingData, MissingRepository, ServerFailed) as problem:

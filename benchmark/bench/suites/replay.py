@@ -13,6 +13,7 @@ from bench.capture import (
 from bench.figures import Chart
 from bench.head_start import LONGEST_SPAN, gold_of, head_start
 from bench.model.endpoint import Endpoint, nothing, serving
+from bench.progress import each
 from bench.recordings import COMMIT, FILES, REPOSITORY, events_of, payload_of
 from bench.report import Bar, Outcome, Table
 from bench.scores import mean
@@ -65,7 +66,7 @@ def _capture(
 ) -> Kept | None:
     """Each session into an empty memory, so that what is kept is what this session showed."""
     kept, lines, before = Kept(), Lines(tree.path), Seen()
-    for session in sessions:
+    for session in each("replay, what is kept", sessions):
         server.clear(tree.path)
         events = [payload_of(tree.path, session, event) for event in events_of(session)]
         if not server.notify([event for event in events if event is not None]):
@@ -91,7 +92,7 @@ def _asked(
 ) -> Iterator[Row]:
     """Ask what was asked, in order; with learning, after every event before it."""
     lines = Lines(tree.path)
-    for session in sessions:
+    for session in each("replay, what is asked", sessions):
         waiting: list[dict[str, object]] = []
         for event in events_of(session):
             if event["tool"] != "ask":

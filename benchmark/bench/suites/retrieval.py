@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bench.baselines import Bm25, files_of, ripgrep
 from bench.figures import Chart
+from bench.progress import each
 from bench.report import Bar, Outcome, Table, at_least
 from bench.scores import (
     Place,
@@ -88,14 +89,14 @@ def _questions(setup: Setup, server: Server, name: str) -> Iterator[Row]:
     setup.ask(server, _FIRST, tree)
     until_indexed(server, tree)
     yield {"set": name, "files": len(files), "cold_s": time.perf_counter() - began}
-    for number, gold in enumerate(questions):
+    for number, gold in enumerate(each(f"retrieval, {name}", questions)):
         yield {"set": name, "number": number} | asker.row(str(gold["question"]), gold)
 
 
 def _issues(setup: Setup, server: Server, skipped: list[str]) -> Iterator[Row]:
     issues = setup.read("localisation", "swe-bench-lite.jsonl")
     order = sorted(range(len(issues)), key=lambda n: str(issues[n]["repo"]))
-    for number in order[: setup.limit]:
+    for number in each("retrieval, issues", order[: setup.limit]):
         gold = issues[number]
         try:
             tree = setup.repositories.export(str(gold["repo"]), str(gold["commit"]), label="issue")

@@ -2,7 +2,6 @@
 
 import dataclasses
 import random
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
@@ -10,6 +9,7 @@ from urllib.parse import quote
 from bench.curves import Curve
 from bench.model.endpoint import newest_in_view, serving
 from bench.overhead.trees import made
+from bench.progress import during
 from bench.report import Bar, Outcome, Table
 from bench.setup import MissingData, Setup
 from bench.soak.load import Load
@@ -60,12 +60,12 @@ def _soaked(
 ) -> Outcome:
     if server.pid is None:
         raise MissingData("no process to look at")
-    data, until = setup.folder(_LABEL) / "data", time.monotonic() + 60 * minutes
+    data = setup.folder(_LABEL) / "data"
     every_s = _DRY_EVERY_S if setup.is_dry else _EVERY_S
     pace = Pace(server, share=_SHARE)
     with sampling(server.pid, data, every_s=every_s) as samples:
         load.arrive(is_short=setup.is_dry)
-        while time.monotonic() < until:
+        for _ in during("soak", 60 * minutes):
             load.act()
             pace.rest()
         used = pace.used

@@ -1,17 +1,19 @@
 """`ask`: one question over HTTP, its progress on a terminal, its answer on stdout."""
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 
 import click
 
-from live_memory.cli.connection import find, stream
+from live_memory.cli.connection import ProvenServer, find, stream
 from live_memory.cli.environment import ExitCode, Failure
 from live_memory.cli.main import absolute, configured, cwd_option, json_option
+from live_memory.cli.saying import progress, say, say_json
 from live_memory.core.answer import Budget, Question
 from live_memory.core.values import Instant
 from live_memory.settings import Configuration
+
+Form = Mapping[str, object]
 
 # The reply comes at most 2 s after the deadline; the rest is for opening a workspace anew.
 _GRACE_S = 30.0
@@ -50,12 +52,22 @@ def ask(
     body: dict[str, object] = {"question": asked, "cwd": absolute(cwd), "timeout": timeout_s}
     if as_json:
         body["why"] = True
-    for reply in stream(server, "/v1/ask", body, timeout_s=timeout_s + _GRACE_S):
-        if "answer" in reply:
-            _show_progress("")
-            _show_answer(reply, is_long=is_long, as_json=as_json)
-            return
-        _show_progress(f"{reply.get('progress')} …")
+    reply = _answered(server, body, within_s=timeout_s + _GRACE_S)
+    _show_answer(reply, is_long=is_long, as_json=as_json)
+
+
+def _answered(server: ProvenServer, body: Mapping[str, object], *, within_s: float) -> Form:
+    """The reply with the answer; what goes on until then is shown to who watches.
+
+    Raises:
+        Failure: there is none.
+    """
+    with progress() as tell:
+        for reply in stream(server, "/v1/ask", body, timeout_s=within_s):
+            if "answer" in reply:
+                return reply
+            done, total = (int(str(reply.get(name, 0))) for name in ("done", "total"))
+            tell(str(reply.get("progress")), done=done, total=total)
     raise Failure(
         "the server ended without an answer: run `live-memory doctor`",
         code=ExitCode.UNREACHABLE,
@@ -63,19 +75,14 @@ def ask(
     )
 
 
-def _show_answer(reply: Mapping[str, object], *, is_long: bool, as_json: bool) -> None:
+def _show_answer(reply: Form, *, is_long: bool, as_json: bool) -> None:
     answer = reply["answer"]
+    assert isinstance(answer, dict)
     if as_json:
-        click.echo(json.dumps(answer))
-    elif sys.stdout.isatty() and isinstance(answer, dict):
+        say_json(answer)
+    elif sys.stdout.isatty():
         from live_memory.cli.terminal import show_answer  # noqa: PLC0415  (takes long)
 
         show_answer(answer, text=str(reply.get("text")), is_long=is_long)
     else:
-        click.echo(str(reply.get("text")), nl=False)
-
-
-def _show_progress(message: str) -> None:
-    """Replace the line that a person watches; nothing where nobody does."""
-    if sys.stderr.isatty():
-        click.echo(f"\r\x1b[K{message}", err=True, nl=False)
+        say(str(reply.get("text")), nl=False)

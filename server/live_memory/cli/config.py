@@ -1,19 +1,20 @@
 """`config`: the settings in force with their sources, changing them, and trying the model."""
 
-import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 from pydantic import SecretStr
 
-from live_memory.cli.connection import find, post
+from live_memory.cli.connection import find, get, post
 from live_memory.cli.environment import Failure, write_whole
+from live_memory.cli.launcher import LOG_NAME
 from live_memory.cli.main import absolute, configured, json_option, load_configuration
+from live_memory.cli.saying import say, say_json
 from live_memory.core.errors import InvalidRequest
-from live_memory.core.reading.redaction import DEFAULT
 from live_memory.settings import PREFIX, RELOADABLE, Configuration, Settings, config_file, load
 
 __all__ = ["page"]
@@ -33,53 +34,82 @@ def config(ctx: click.Context) -> None:
 def show(configuration: Configuration, *, as_json: bool = False) -> None:
     """Print each setting with its value and where it was set; never a secret.
 
+    They are those of the running server; where one that is started here would have another value,
+    that is said too.
+
     \b
     Examples:
       live-memory config show
       live-memory config show --json
     """
-    dumped = configuration.settings.model_dump(mode="json")
-    values = {name: _shown(name, value) for name, value in dumped.items()}
-    port = _port_in_force(configuration.settings)
+    server = _server(configuration.settings)
     if as_json:
-        settings: dict[str, dict[str, object]] = {
-            name: {"value": value, "source": configuration.sources[name]}
-            for name, value in values.items()
-        }
-        settings["port"]["in_force"] = port
-        click.echo(json.dumps({"file": str(config_file()), "settings": settings}))
+        settings = configuration.shown()
+        settings["port"]["in_force"] = server and server["port"]
+        shown = {"file": str(config_file()), "settings": settings, "server": server}
+        say_json(shown)
         return
-    width = max(map(len, values))
-    for name, value in values.items():
-        shown = "-" if value in (None, {}, []) else value
-        now = f"; the server has {port}" if name == "port" and port not in (None, value) else ""
-        click.echo(f"{name:<{width}}  {shown}  ({configuration.sources[name]}{now})")
-    click.echo(f"\nThe file is {config_file()}.")
+    # What somebody set comes first: the rest is in the documentation, too.
+    rows = sorted(_rows(configuration.shown(), server), key=lambda row: row[2] == "default")
+    width = max(len(name) for name, _, _ in rows)
+    for name, value, why in rows:
+        say(f"{name:<{width}}  {value}  ({why})")
+    say(f"\nThe file is {config_file()}.")
+    if server is None:
+        say("No server runs; one that is started here has these.")
+    elif not server["settings"]:
+        say(f"The server at {server['url']} is of another version and may have others.")
+    else:
+        answers = f"{server['model']} answers" if server["model"] else "no model answers"
+        say(f"The server at {server['url']} has these; {answers}.")
 
 
-def _port_in_force(settings: Settings) -> int | None:
-    """Where the server is: another port than the one that is set where a program has that."""
+def _server(settings: Settings) -> dict[str, Any] | None:
+    """What the running server has, and where it is: `url`, `port`, `model`, `settings`."""
     try:
-        return find(settings).port
+        server = find(settings)
     except (Failure, InvalidRequest):
         return None
+    try:
+        said = get(server, "/v1/config")
+    except Failure:
+        said = {"model": None, "settings": {}}
+    return {"url": server.url, "port": server.port, **said}
 
 
-# What an added field is called may say nothing of what it holds.
-_PLAIN = (bool, int, float, type(None))
+def _rows(
+    here: Mapping[str, Mapping[str, object]], server: Mapping[str, Any] | None
+) -> Iterator[tuple[str, str, str]]:
+    """Each setting with the value in force, and where that is from.
+
+    Where a server that is started here would have another one, that is said, too.
+    """
+    for name, one in here.items():
+        value, why = _text(one["value"]), _where(one["source"])
+        theirs = server and server["settings"].get(name)
+        if not theirs or name == "data_dir" or theirs["value"] == LOG_NAME:
+            yield name, value, why
+            continue
+        now = _text(theirs["value"])
+        source = _where(theirs["source"])
+        other = "" if now == value else f"; one that is started here has {value}: {why}"
+        if server and name == "port" and server["port"] != theirs["value"]:
+            now, source = str(server["port"]), f"the server took it in place of {now}: {source}"
+        yield name, now, f"{source}{other}"
 
 
-def _shown(name: str, value: object) -> object:
-    """A setting without secrets: an address without its user, added fields by their names."""
-    if name == "base_url" and isinstance(value, str):
-        scheme, joint, rest = value.partition("://")
-        place, slash, path = (rest if joint else value).partition("/")
-        path = path.partition("?")[0]
-        bare = f"{'***@' * ('@' in place)}{place.rpartition('@')[2]}{slash}{path}"
-        return DEFAULT.redact(f"{scheme}{joint}{bare}" if joint else bare).text.text
-    if name == "openai_extra_body" and isinstance(value, dict):
-        return {key: one if isinstance(one, _PLAIN) else "***" for key, one in value.items()}
-    return DEFAULT.redact(value).text.text if isinstance(value, str) and name == "model" else value
+def _where(source: object) -> str:
+    """Where a value is from; the file's whole name stands below, once."""
+    return {"flag": "command line", str(config_file()): config_file().name}.get(
+        str(source), str(source)
+    )
+
+
+def _text(value: object) -> str:
+    """A value as `config set` takes it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "-" if value in (None, {}, []) else str(value)
 
 
 @config.command(name="set")
@@ -112,13 +142,13 @@ def set_values(assignments: Sequence[str], *, as_json: bool) -> None:
                 f"{', '.join(later)}: restart the server (`live-memory stop`, `start`)"
             )
     if as_json:
-        click.echo(json.dumps(outcome))
+        say_json(outcome)
         return
-    click.echo(f"wrote {', '.join(sorted(changes))} to {file}")
+    say(f"wrote {', '.join(sorted(changes))} to {file}")
     if outcome["reloaded"]:
-        click.echo(f"the running server answers with {outcome['model'] or 'no model'}")
+        say(f"the running server answers with {outcome['model'] or 'no model'}")
     if "note" in outcome:
-        click.echo(outcome["note"])
+        say(str(outcome["note"]))
 
 
 @config.command()
@@ -133,9 +163,9 @@ def test(configuration: Configuration, *, as_json: bool) -> None:
     """
     verdict = post(find(configuration.settings), "/v1/models/test", {})
     if as_json:
-        click.echo(json.dumps(verdict))
+        say_json(verdict)
     else:
-        click.echo(_sentence(verdict))
+        say(_sentence(verdict))
     if not verdict["is_reachable"]:
         sys.exit(1)
 
@@ -214,7 +244,7 @@ In the environment a setting is called `{PREFIX}` and its name in capitals: `{PR
 The file is `config.toml` in the user's config folder for `live-memory`.
 Where others can write it, it is not obeyed.
 What a session of the host starts or runs reads the file alone: a project may set its environment.
-`live-memory config show` prints each value with its source.
+`live-memory config show` prints each value that the running server has, with its source.
 Nothing in a repository can change a setting.
 
 | setting | values | default | meaning |
@@ -242,4 +272,6 @@ def _default(name: str) -> str:
     value = field.default_factory() if field.default_factory else field.default  # type: ignore[call-arg]  # ours take no argument
     if isinstance(value, bool):
         return "`yes`" if value else "`no`"
-    return "" if value in (None, {}, ()) else f"`{value}`"
+    if isinstance(value, tuple):
+        return ", ".join(f"`{one}`" for one in value)
+    return "" if value in (None, {}) else f"`{value}`"

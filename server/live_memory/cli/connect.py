@@ -5,7 +5,6 @@ with it is kept in the data folder, so that `disconnect` leaves the bytes that w
 """
 
 import difflib
-import json
 import os
 import shlex
 import shutil
@@ -33,7 +32,7 @@ from live_memory.cli.host_files import (
     HOSTS,
     NAME,
     HostChange,
-    Scope,
+    HostScope,
     entries,
     has_inline_hooks,
     instructions,
@@ -48,6 +47,7 @@ from live_memory.cli.main import (
     json_option,
     load_configuration,
 )
+from live_memory.cli.saying import say, say_json
 from live_memory.core.errors import InvalidRequest
 from live_memory.core.reading.observation import visible
 from live_memory.core.reading.redaction import redact
@@ -159,7 +159,7 @@ class _Editing:
 class _Files:
     """The files of one host, changed on paper first."""
 
-    def __init__(self, host: str, scope: Scope, record: _Record) -> None:
+    def __init__(self, host: str, scope: HostScope, record: _Record) -> None:
         self._host = host
         self._scope = scope
         self._record = record
@@ -291,7 +291,10 @@ def connect(
     program, warning = _program(os.environ)
     if only_print:
         shown = snippets(program)
-        click.echo(json.dumps(shown) if as_json else "\n".join(shown.values()), nl=as_json)
+        if as_json:
+            say_json(shown)
+        else:
+            say("\n".join(shown.values()), nl=False)
         return ExitCode.FINE
     if host is None:
         raise click.UsageError(f"name a host ({', '.join(HOSTS)}), or add --print")
@@ -320,7 +323,7 @@ def connect(
     return outcome.tell()
 
 
-def _adding(host: str, scope: Scope, program: str) -> Sequence[Words] | None:
+def _adding(host: str, scope: HostScope, program: str) -> Sequence[Words] | None:
     """The host's own commands that are left to run; nothing where its files are edited."""
     if scope.project is not None:
         return None
@@ -381,11 +384,11 @@ def disconnect(
     return outcome.tell()
 
 
-def _scope(cwd: str, *, is_project: bool) -> Scope:
+def _scope(cwd: str, *, is_project: bool) -> HostScope:
     project = Path(absolute(cwd)) if is_project else None
     if project is not None and not project.is_dir():
         raise InvalidRequest(f"project '{project}' is no folder that is there")
-    return Scope(Path.home(), os.environ, project)
+    return HostScope(Path.home(), os.environ, project)
 
 
 def _record(data_dir: str | None) -> _Record:
@@ -445,7 +448,7 @@ class _Outcome:
         if not self.changes:
             return False
         if not self.as_json:
-            click.echo("\n".join(self.changes))
+            say("\n".join(self.changes))
         if dry_run:
             self.state = "nothing was written"
             return False
@@ -471,12 +474,12 @@ class _Outcome:
                 "listed": self.listed,
                 "next": list(self.next_steps),
             }
-            click.echo(json.dumps(told))
+            say_json(told)
             return ExitCode.FINE
         where = f" ({', '.join(self.files.names)})" if self.files.names else ""
-        click.echo(f"{HOSTS[self.host].title}: {self.state}{where}")
+        say(f"{HOSTS[self.host].title}: {self.state}{where}")
         if self.listed:
-            click.echo(self.listed)
+            say(self.listed)
         for step in self.next_steps:
-            click.echo(f"next: {step}")
+            say(f"next: {step}")
         return ExitCode.FINE

@@ -10,9 +10,11 @@ import socket
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from urllib.parse import urlencode
 
 from live_memory.cli.environment import ExitCode, Failure, holder, is_alive, trouble_of
+from live_memory.core.values import Author
 from live_memory.settings import Settings
 from live_memory.web.identity import (
     LOOPBACK,
@@ -24,7 +26,7 @@ from live_memory.web.identity import (
     read_token,
 )
 
-__all__ = ["ProvenServer", "each", "find", "get", "health", "post", "stream"]
+__all__ = ["ProvenServer", "each", "find", "get", "health", "post", "stream", "tell"]
 
 # A server that is busy with a first look answers within this; a program that accepts and never
 # speaks costs no more than this.
@@ -178,6 +180,15 @@ def post(
     return _only(_lines(server, "POST", path, body=body, timeout_s=_QUICK_S, project=project))
 
 
+def tell(server: ProvenServer, path: str, body: Mapping[str, object]) -> dict[str, object]:
+    """Send what a person tells, under a name of its own for this call, and read the reply."""
+    of_call = {
+        "X-Live-Memory-Author": Author.PERSON.value,
+        "X-Live-Memory-Call": os.urandom(8).hex(),
+    }
+    return _only(_lines(server, "POST", path, body=body, timeout_s=_QUICK_S, headers=of_call))
+
+
 def stream(
     server: ProvenServer, path: str, body: Mapping[str, object], *, timeout_s: float
 ) -> Iterator[dict[str, object]]:
@@ -198,6 +209,7 @@ def _lines(
     body: Mapping[str, object] | None,
     timeout_s: float,
     project: str | None = None,
+    headers: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[dict[str, object]]:
     data = None if body is None else json.dumps(body).encode()
     connection = http.client.HTTPConnection(server.host, server.port)
@@ -205,13 +217,14 @@ def _lines(
     connection.auto_open = 0
     try:
         connection.sock, key = _proved(server, within_s=timeout_s)
-        headers: dict[str, str | bytes] = {
+        sent: dict[str, str | bytes] = {
+            **headers,
             "Authorization": f"Bearer {key}",
             "Content-Type": "application/json",
         }
         if project is not None:
-            headers["X-Live-Memory-Project"] = os.fsencode(project)
-        connection.request(method, target, body=data, headers=headers)
+            sent["X-Live-Memory-Project"] = os.fsencode(project)
+        connection.request(method, target, body=data, headers=sent)
         response = connection.getresponse()
         for line in response if response.status == http.client.OK else [response.read()]:
             if line.strip():

@@ -24,6 +24,7 @@ from live_memory import __version__
 from live_memory.cli.connection import ProvenServer, find, get, health, post
 from live_memory.cli.environment import ExitCode, Failure, StartMode, trouble_of
 from live_memory.cli.main import configured, json_option
+from live_memory.cli.saying import say, say_json
 from live_memory.core.errors import InvalidRequest
 from live_memory.settings import Configuration, Settings
 from live_memory.web.identity import published, read_token
@@ -512,10 +513,10 @@ def doctor(configuration: Configuration, *, as_json: bool) -> int:
     checks = [check for look in _CHECKS for check in _looked(look, configuration.settings)]
     is_fine = all(check.verdict is not CheckVerdict.FAIL for check in checks)
     if as_json:
-        click.echo(json.dumps({"ok": is_fine, "checks": [asdict(check) for check in checks]}))
+        say_json({"ok": is_fine, "checks": [asdict(check) for check in checks]})
     else:
         for check in checks:
-            click.echo(f"{check.verdict:<4}  {check.name:<11}  {check.found}")
+            say(f"{check.verdict:<4}  {check.name:<11}  {check.found}")
             if check.verdict is not CheckVerdict.OK and check.fix:
-                click.echo(f"      {'fix':<11}  {check.fix}")
+                say(f"      {'fix':<11}  {check.fix}")
     return ExitCode.FINE if is_fine else ExitCode.FAILED

@@ -11,8 +11,8 @@ from live_memory.cli.connection import ProvenServer, each
 from live_memory.cli.environment import ExitCode, Failure, write_whole
 from live_memory.cli.launcher import ensure_running
 from live_memory.cli.main import absolute, configured
+from live_memory.cli.saying import say
 from live_memory.core.notes.pages import page_of
-from live_memory.core.reading.observation import visible
 from live_memory.settings import Configuration
 
 Form = Mapping[str, object]
@@ -76,7 +76,7 @@ def export(
         sys.stdout.write(text)
         return
     _write(Path(absolute(out)), text)
-    click.echo(f"{len(records) - 1} records are in {visible(out)}")
+    say(f"{len(records) - 1} records are in {out}")
 
 
 def _records(server: ProvenServer, query: Mapping[str, str]) -> Iterator[Form]:
@@ -120,12 +120,12 @@ def _templates(folder: Path) -> dict[str, str]:
 def _write_pages(pages: Mapping[str, str], out: str | None) -> None:
     if out is None:
         for name, text in pages.items():
-            click.echo(f"==> {visible(name)} <==\n{text}")
+            say(f"==> {name} <==\n{text}")
         return
     folder = Path(absolute(out))
     folder.mkdir(parents=True, exist_ok=True)
     changed = [name for name, text in pages.items() if _write(folder / name, text)]
-    click.echo(f"{len(pages)} pages are in {visible(out)}, {len(changed)} of them changed")
+    say(f"{len(pages)} pages are in {out}, {len(changed)} of them changed")
 
 
 def _write(file: Path, text: str) -> bool:

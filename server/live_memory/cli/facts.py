@@ -1,7 +1,7 @@
 """`facts`: what was understood of the codebase, why it is believed, and how to drop it."""
 
 import datetime
-import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 
 import click
@@ -9,20 +9,14 @@ import click
 from live_memory.cli.connection import ProvenServer, find, get, post
 from live_memory.cli.environment import ExitCode, Failure
 from live_memory.cli.main import absolute, configured, cwd_option, json_option
-from live_memory.core.reading.observation import visible
+from live_memory.cli.quoted import BY, when
+from live_memory.cli.saying import say, say_json
 from live_memory.settings import Configuration
 
 Form = Mapping[str, object]
 
 # A commit is named by so many digits, as git does it.
 _COMMIT_DIGITS = 10
-_BY = {
-    "agent": "the agent",
-    "subagent": "a sub-agent",
-    "companion": "the companion",
-    "person": "a person",
-    "summary": "a summary by the companion",
-}
 _MARKS = {"pinned": "pinned", "stale": "its file changed"}
 
 
@@ -48,12 +42,12 @@ def list_(configuration: Configuration, *, stale: bool, cwd: str, as_json: bool)
     reply = get(find(configuration.settings), "/v1/facts", cwd=absolute(cwd), **wanted)
     found = _forms(reply, "facts")
     if as_json:
-        click.echo(json.dumps(reply))
+        say_json(reply)
         return
     for fact in found:
-        click.echo(_line(fact))
+        say(_line(fact))
     if not found:
-        click.echo("no facts yet: they come from what agents conclude, and from summaries")
+        say("no facts yet: they come from what agents conclude, and from summaries")
 
 
 @facts.command()
@@ -69,7 +63,10 @@ def why(configuration: Configuration, *, fact_id: str, cwd: str, as_json: bool) 
       live-memory facts why 3f2a
     """
     fact = _named(find(configuration.settings), fact_id, absolute(cwd))
-    click.echo(json.dumps(fact) if as_json else _reasons(fact))
+    if as_json:
+        say_json(fact)
+    else:
+        say(_reasons(fact))
 
 
 @facts.command()
@@ -109,7 +106,10 @@ def _change(
     full = str(_named(server, fact_id, cwd)["id"])
     fact = post(server, f"/v1/facts/{verb}", {"cwd": cwd, "id": full})
     past = {"pin": "pinned", "forget": "forgot"}[verb]
-    click.echo(json.dumps(fact) if as_json else f"{past} {_line(fact)}")
+    if as_json:
+        say_json(fact)
+    else:
+        say(f"{past} {_line(fact)}")
 
 
 def _named(server: ProvenServer, fact_id: str, cwd: str) -> Form:
@@ -126,7 +126,7 @@ def _named(server: ProvenServer, fact_id: str, cwd: str) -> Form:
 
 
 def _line(fact: Form) -> str:
-    said = f"{_BY[str(fact['author'])]}, {_day(fact)}"
+    said = f"{BY[str(fact['author'])]}, {when(fact['learned_at'])}"
     marks = [said, *(word for name, word in _MARKS.items() if fact[name])]
     text = str(fact["text"])
     missing = [p for p in map(_place, _forms(fact, "sources")) if p not in text]
@@ -134,17 +134,12 @@ def _line(fact: Form) -> str:
     return f"{str(fact['id'])[:8]} [{'; '.join(marks)}] {text}{places}"
 
 
-def _day(fact: Form) -> str:
-    at = datetime.datetime.fromtimestamp(float(str(fact["learned_at"])), datetime.UTC)
-    return f"{at:%Y-%m-%d %H:%M} UTC"
-
-
 def _reasons(fact: Form) -> str:
     session = f" in session {fact['session']}" if fact["session"] else ""
     lines = [
         _line(fact),
-        f"said by    {_BY[str(fact['author'])]}{session}, checked against its sources",
-        f"learned    {_day(fact)}",
+        f"said by    {BY[str(fact['author'])]}{session}, checked against its sources",
+        f"learned    {when(fact['learned_at'])}",
         f"led        {fact['uses']} answer{'' if fact['uses'] == 1 else 's'}",
     ]
     if fact["since"]:
@@ -180,8 +175,18 @@ def stats(configuration: Configuration, *, cwd: str, as_json: bool) -> None:
       live-memory stats --cwd ~/src/flask --json
     """
     figures = get(find(configuration.settings), "/stats", cwd=absolute(cwd))
+    if as_json:
+        say_json(figures)
+        return
     now = datetime.datetime.now(datetime.UTC).timestamp()  # noqa: TID251  (no port here)
-    click.echo(json.dumps(figures) if as_json else told(figures, now=now))
+    rows = told(figures, now=now)
+    if sys.stdout.isatty():
+        from live_memory.cli.terminal import show_rows  # noqa: PLC0415  (takes long)
+
+        show_rows(rows, more="more: `live-memory stats --json` has all")
+    else:
+        width = max(len(name) for name, _ in rows)
+        say("\n".join(f"{name:<{width}}  {value}" for name, value in rows))
 
 
 @click.command()
@@ -203,23 +208,36 @@ def empty(
     body: dict[str, object] = {"all": True} if scope or everything else {"cwd": absolute(cwd)}
     outcome = post(find(configuration.settings), "/clear", body)
     if as_json:
-        click.echo(json.dumps(outcome))
+        say_json(outcome)
     else:
-        click.echo("forgot every workspace" if "all" in body else visible(f"forgot {body['cwd']}"))
+        say("forgot every workspace" if "all" in body else f"forgot {body['cwd']}")
 
 
-def told(figures: Form, *, now: float) -> str:
-    """What a person asks of a memory: what it knows, what it did, what that cost, what is amiss."""
+def told(figures: Form, *, now: float) -> Sequence[tuple[str, str]]:
+    """What a person asks of a memory: what it knows, what it did, what that cost, what is amiss.
+
+    Each is a word and a sentence; what is amiss comes last, under the word `problem`.
+    """
     seen = f"{_many(figures, 'known_files')} of them"
     found, facts = _number(figures, "findings"), _number(figures, "facts")
+    waiting = _number(figures, "files_waiting")
     stale, led = _number(figures, "stale_facts"), _number(figures, "questions_answered_by_findings")
-    rows = [
+    return [
         ("codebase", str(_inner(figures, "workspace").get("root", ""))),
-        ("knows", f"{_counted(figures, 'indexed_files', 'file')}, {seen} from your agent's work"),
+        (
+            "knows",
+            f"{_counted(figures, 'indexed_files', 'file')}, {seen} from your agent's work"
+            + (f"; {waiting:,} more are not indexed yet" if waiting else ""),
+        ),
         (
             "learned",
             f"{_counted(figures, 'findings', 'finding')} of agents, {facts - found:,} other facts"
             + (f"; the files of {stale:,} changed since" if stale else ""),
+        ),
+        (
+            "told",
+            f"{_counted(figures, 'notes', 'note')}, "
+            + _counted(figures, "open_handoffs", "open handoff"),
         ),
         (
             "answered",
@@ -232,21 +250,42 @@ def told(figures: Form, *, now: float) -> str:
             if figures.get("model_calls")
             else "nothing: no model was called",
         ),
-        (
-            "saved",
-            f"about {_many(figures, 'tokens_saved')} tokens of reading, less answers and models",
-        ),
+        *(("caps", said) for said in _caps(figures)),
+        ("saved", _saved(figures)),
         ("agent", _last(figures, now)),
         *([("paused", "nothing is learned: `resume` lifts that")] * bool(figures.get("is_paused"))),
         *(("problem", problem) for problem in _problems(figures)),
     ]
-    width = max(len(name) for name, _ in rows)
-    return "\n".join(f"{name:<{width}}  {visible(value)}" for name, value in rows)
+
+
+def _caps(figures: Form) -> Iterator[str]:
+    """What models took of what they may, over all codebases; nothing where there is no model."""
+    caps, spent = _inner(figures, "caps"), _inner(figures, "spent_lately")
+    if not caps:
+        return
+    tokens, most_tokens = _many(spent, "tokens_an_hour"), _number(caps, "tokens_an_hour")
+    dollars, most_dollars = _number(spent, "usd_a_day"), _number(caps, "usd_a_day")
+    hour = f"of {most_tokens:,} tokens" if most_tokens else "tokens (no cap)"
+    day = f"of ${most_dollars:.2f}" if most_dollars else "(no cap)"
+    is_reached = any(0 < _number(caps, name) <= _number(spent, name) for name in caps)
+    yield (
+        f"{tokens} {hour} in the last hour, ${dollars:.4f} {day} in the last day, in all codebases"
+        + (": reached, so no model is asked now" if is_reached else "")
+    )
+
+
+def _saved(figures: Form) -> str:
+    """What answers spared, by the one formula; where they took more than they spared, that."""
+    tokens = int(_number(figures, "tokens_saved"))
+    if not figures.get("questions"):
+        return "nothing yet: nobody asked"
+    if tokens < 0:
+        return f"nothing: answers and models took {-tokens:,} tokens more than reading"
+    return f"about {tokens:,} tokens: what reading would take, less answers and models"
 
 
 def _problems(figures: Form) -> Iterator[str]:
     for name, says in (
-        ("files_waiting", "files are not indexed yet"),
         ("dropped_events", "events were dropped"),
         ("hook_events_not_understood", "events were not understood"),
     ):

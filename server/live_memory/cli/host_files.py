@@ -31,7 +31,7 @@ __all__ = [
     "NAME",
     "Host",
     "HostChange",
-    "Scope",
+    "HostScope",
     "entries",
     "has_inline_hooks",
     "instructions",
@@ -53,7 +53,7 @@ moment ago.
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class HostScope:
     """Whose files are meant: the user's, or with a project that project's."""
 
     home: Path
@@ -95,12 +95,12 @@ class HostChange:
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """Names of one file: of the user, below a folder of `Scope`, and in a project."""
+    """Names of one file: of the user, below a folder of `HostScope`, and in a project."""
 
     user: tuple[str, ...] = ()
     project: tuple[str, ...] = ()
 
-    def at(self, scope: Scope) -> tuple[Path, ...]:
+    def at(self, scope: HostScope) -> tuple[Path, ...]:
         return tuple(map(scope.named, self.project if scope.project else self.user))
 
 
@@ -230,7 +230,7 @@ HOSTS = {
 }
 
 
-def entries(name: str, scope: Scope, *, program: str) -> Sequence[HostChange]:
+def entries(name: str, scope: HostScope, *, program: str) -> Sequence[HostChange]:
     """What makes a host start the bridge and run our hooks.
 
     Raises:
@@ -239,13 +239,13 @@ def entries(name: str, scope: Scope, *, program: str) -> Sequence[HostChange]:
     return [*_servers(HOSTS[name], scope, program), *_hooks(name, scope, program)]
 
 
-def instructions(name: str, scope: Scope) -> Sequence[HostChange]:
+def instructions(name: str, scope: HostScope) -> Sequence[HostChange]:
     """What tells its agent when to ask; nothing where it reads no such file."""
     files = HOSTS[name].instructions.at(scope)
     return [HostChange(files, MarkedBlock(_INSTRUCTIONS))] if files else []
 
 
-def _servers(host: Host, scope: Scope, program: str) -> Iterator[HostChange]:
+def _servers(host: Host, scope: HostScope, program: str) -> Iterator[HostChange]:
     files, value = host.servers.at(scope), host.entry(program)
     if not files:
         raise InvalidRequest(f"{host.title} is connected for all projects: leave out --project")
@@ -270,7 +270,7 @@ HOOKS_STAY_INLINE = (
 )
 
 
-def has_inline_hooks(name: str, scope: Scope) -> bool:
+def has_inline_hooks(name: str, scope: HostScope) -> bool:
     """Whether a person keeps Codex's hooks in its settings, beside which no hooks.json may be."""
     if name != "codex" or any(file.exists() for file in HOSTS[name].hooks.at(scope)):
         return False
@@ -281,7 +281,7 @@ def has_inline_hooks(name: str, scope: Scope) -> bool:
     return False
 
 
-def _hooks(name: str, scope: Scope, program: str) -> Iterator[HostChange]:
+def _hooks(name: str, scope: HostScope, program: str) -> Iterator[HostChange]:
     host = HOSTS[name]
     if name in REGISTERED and not has_inline_hooks(name, scope):
         form = host.form or JsonForm()

@@ -7,7 +7,6 @@ says when it has learned one. How far a log was taken is noted once all of that 
 import json
 import os
 import re
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -22,10 +21,11 @@ from live_memory.cli.environment import ExitCode, Failure, write_whole
 from live_memory.cli.import_notes import bring_notes, page
 from live_memory.cli.launcher import ensure_running
 from live_memory.cli.main import absolute, data_dir_option, json_option, load_configuration
+from live_memory.cli.saying import progress, say, say_json
 from live_memory.core.errors import InvalidRequest
 from live_memory.core.hosts.events import Ending
 from live_memory.core.hosts.notices import read_command
-from live_memory.core.reading.observation import visible
+from live_memory.settings import Configuration
 from live_memory.wiring.past_sessions import (
     HOSTS,
     LeftOut,
@@ -107,35 +107,49 @@ def command(
     configuration = load_configuration({"data_dir": data_dir})
     if source is not None:
         _refuse_beside(context, ("days", "everything", "hosts", "again"), "FILE|FOLDER")
-        brought = bring_notes(
+        outcome: Form = bring_notes(
             *(configuration, Path(absolute(source))),
             cwd=absolute(cwd or "."),
             scope=scope,
             dry_run=dry_run,
         )
-        click.echo(json.dumps(brought) if as_json else page(brought))
-        return
-    _refuse_beside(context, ("scope",), "past sessions")
+    else:
+        _refuse_beside(context, ("scope",), "past sessions")
+        run = _run_of(configuration, cwd=cwd, is_again=again, is_dry=dry_run)
+        since = 0.0 if everything else time.time() - days * _DAY_S  # noqa: TID251  (age of files)
+        outcome = _learned(run, hosts or [*HOSTS], since=since)
+    if as_json:
+        say_json(outcome)
+    else:
+        say(_page(outcome) if source is None else page(outcome))
+
+
+def _run_of(
+    configuration: Configuration, *, cwd: str | None, is_again: bool, is_dry: bool
+) -> "_Run":
+    """What takes sessions in: all, or those of the codebase that `cwd` belongs to."""
     settings = configuration.settings
     if not settings.passive:
         why = "memory learns nothing by itself while the setting `passive` is off"
         raise Failure(why, code=ExitCode.REFUSED, kind="invalid")
     root_of = root_finder(settings)
     only = None if cwd is None else root_of(absolute(cwd))
-    cursor = _Cursor(settings.data_dir / "imported.json", is_used=not again)
-    server = None if dry_run else ensure_running(configuration, within_s=_START_S)
-    run = _Run(server, cursor, root_of, only=only, keeps=settings.remember_conclusions)
-    since = 0.0 if everything else time.time() - days * _DAY_S  # noqa: TID251  (the age of files)
-    found = [*logs_of(hosts or [*HOSTS], os.environ, since=since)]
+    cursor = _Cursor(settings.data_dir / "imported.json", is_used=not is_again)
+    server = None if is_dry else ensure_running(configuration, within_s=_START_S)
+    return _Run(server, cursor, root_of, only=only, keeps=settings.remember_conclusions)
+
+
+def _learned(run: "_Run", hosts: Sequence[str], *, since: float) -> Form:
+    """What was learned of the sessions of some hosts that were written to since then."""
+    found = [*logs_of(hosts, os.environ, since=since)]
     run.left_out.update(one.why for one in found if isinstance(one, LeftOut))
     logs = sorted((o for o in found if isinstance(o, SessionLog)), key=attrgetter("changed_at"))
-    for n, log in enumerate(logs, 1):
-        _show_progress(f"{n} of {len(logs)} logs …")
-        run.take(log)
-    run.flush()
-    _show_progress("")
-    outcome = run.outcome()
-    click.echo(json.dumps(outcome) if as_json else _page(outcome))
+    with progress() as tell:
+        for n, log in enumerate(logs):
+            tell(f"{n + 1:,} of {len(logs):,} logs", done=n, total=len(logs))
+            run.take(log)
+        run.flush()
+    return run.outcome()
 
 
 def _refuse_beside(context: click.Context, names: Sequence[str], what: str) -> None:
@@ -428,7 +442,7 @@ def _page(outcome: Form) -> str:
     lines = [" ".join(f"{_COLUMNS[name]:>{_width(name)}}" for name in names) + "  workspace"]
     for row in rows:
         figures = " ".join(f"{row.get(name, 0):>{_width(name)},}" for name in names)
-        lines.append(f"{figures}  {visible(row['root'])}")
+        lines.append(f"{figures}  {row['root']}")
     if not rows:
         lines = ["nothing new: there is no session, or all was imported (--again takes it again)"]
     elif outcome["dry_run"]:
@@ -440,15 +454,9 @@ def _page(outcome: Form) -> str:
         )
     left_out = outcome["left_out"]
     assert isinstance(left_out, dict)
-    lines += [f"left out: {many} with: {visible(why)}" for why, many in left_out.items()]
+    lines += [f"left out: {many} with: {why}" for why, many in left_out.items()]
     return "\n".join(lines)
 
 
 def _width(name: str) -> int:
     return max(8, len(_COLUMNS[name]))
-
-
-def _show_progress(message: str) -> None:
-    """Replace the line that a person watches; nothing where nobody does."""
-    if sys.stderr.isatty():
-        click.echo(f"\r\x1b[K{message}", err=True, nl=False)

@@ -12,8 +12,6 @@ import sys
 import time
 from pathlib import Path
 
-import click
-
 from live_memory import __version__
 from live_memory.cli.connection import ProvenServer, find, post
 from live_memory.cli.environment import (
@@ -25,11 +23,12 @@ from live_memory.cli.environment import (
     is_alive,
     lasting,
 )
+from live_memory.cli.saying import say
 from live_memory.core.errors import InvalidRequest
 from live_memory.settings import Configuration, Settings
 from live_memory.web.identity import RunningServer, ensure_data_dir, published
 
-__all__ = ["ensure_running", "is_older", "stop", "stop_unheard", "take_over"]
+__all__ = ["LOG_NAME", "ensure_running", "is_older", "stop", "stop_unheard", "take_over"]
 
 _STOPPED_EVERY_S = 0.05
 # After its last word the process is gone at once; in a container, its number is another's here.
@@ -154,7 +153,7 @@ def make_way(server: ProvenServer, settings: Settings, *, within_s: float) -> bo
             raise
         return False  # it knows no such request: it is used as it is
     theirs = there.version if there else "another"
-    click.echo(f"live-memory: {__version__} takes over from {theirs}", err=True)
+    say(f"live-memory: {__version__} takes over from {theirs}", err=True)
     return True
 
 

@@ -1,6 +1,5 @@
 """`start`, `status` and `stop`; `mcp`, which is run without this where it is told nothing."""
 
-import json
 import socket
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from live_memory.cli.environment import ExitCode, Failure
 from live_memory.cli.launcher import ensure_running, stop_unheard
 from live_memory.cli.launcher import stop as end
 from live_memory.cli.main import configured, json_option
+from live_memory.cli.saying import say, say_json
 from live_memory.client import bridge
 from live_memory.settings import Configuration, Settings
 
@@ -35,13 +35,13 @@ def start(configuration: Configuration, *, as_json: bool) -> None:
     lines = _connect_lines()
     why = elsewhere(configuration, server)
     if why:
-        click.echo(f"live-memory: {why}", err=True)
+        say(f"live-memory: {why}", err=True)
     if as_json:
-        click.echo(json.dumps(_form(server, configuration.settings) | {"connect": lines}))
+        say_json(_form(server, configuration.settings) | {"connect": lines})
         return
-    click.echo(f"Live Memory {health(server).version} runs at {server.url}")
+    say(f"Live Memory {health(server).version} runs at {server.url}")
     if lines:
-        click.echo("Connect Claude Code, once:\n" + "\n".join(f"  {line}" for line in lines))
+        say("Connect Claude Code, once:\n" + "\n".join(f"  {line}" for line in lines))
 
 
 @click.command()
@@ -57,12 +57,12 @@ def status(configuration: Configuration, *, as_json: bool) -> None:
     """
     server = find(configuration.settings)
     if as_json:
-        click.echo(json.dumps(_form(server, configuration.settings)))
+        say_json(_form(server, configuration.settings))
         return
     now = health(server)
-    click.echo(f"Live Memory {now.version} runs at {server.url} (pid {server.pid})")
-    click.echo(f"data folder {configuration.settings.data_dir}")
-    click.echo("\n- ".join((f"status {now.status}", *now.reasons, *now.notes)))
+    say(f"Live Memory {now.version} runs at {server.url} (pid {server.pid})")
+    say(f"data folder {configuration.settings.data_dir}")
+    say("\n- ".join((f"status {now.status}", *now.reasons, *now.notes)))
 
 
 @click.command()
@@ -77,9 +77,9 @@ def stop(configuration: Configuration, *, as_json: bool) -> None:
     """
     pid = end_running(configuration.settings)
     if as_json:
-        click.echo(json.dumps({"stopped": False} if pid is None else {"stopped": True, "pid": pid}))
+        say_json({"stopped": False} if pid is None else {"stopped": True, "pid": pid})
     else:
-        click.echo("no server runs" if pid is None else "stopped")
+        say("no server runs" if pid is None else "stopped")
 
 
 @click.command()

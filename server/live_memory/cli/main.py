@@ -6,11 +6,10 @@ People wait for it, so nothing here may import the server.
 import functools
 import gc
 import importlib
-import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from io import TextIOWrapper
+from io import StringIO, TextIOWrapper
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -18,6 +17,7 @@ import click
 
 from live_memory import __version__
 from live_memory.cli.environment import ExitCode, Failure, absolute_path, settings_in
+from live_memory.cli.saying import say, say_json
 from live_memory.core.errors import InvalidRequest
 from live_memory.settings import Configuration, config_file, load
 
@@ -42,6 +42,10 @@ _COMMANDS = {
     "stats": "facts",
     "empty": "facts",
     "facts": "facts",
+    "note": "note",
+    "recall": "note",
+    "forget": "note",
+    "handoff": "handoff",
     "import": "import_sessions",
     "export": "export",
     "pause": "purge",
@@ -68,6 +72,10 @@ _SHORT = {
     "stats": "Show what is remembered about a workspace.",
     "empty": "Forget a workspace.",
     "facts": "List what was distilled, say why, pin or forget.",
+    "note": "Tell agents and yourself something to be remembered.",
+    "recall": "Find what was told.",
+    "forget": "Take back what was told or learned.",
+    "handoff": "Leave work to the next one, or claim it.",
     "import": "Learn from past sessions, or take in the notes of a file.",
     "export": "Write what was told and understood to a file, or as pages.",
     "pause": "Learn and keep nothing of a codebase for a while.",
@@ -131,7 +139,7 @@ def run(arguments: Sequence[str]) -> int:
     except (click.ClickException, InvalidRequest) as problem:
         return _tell(problem, as_json="--json" in arguments)
     except click.Abort:
-        click.echo("stopped", err=True)
+        say("stopped", err=True)
         return ExitCode.FAILED
     except BrokenPipeError:
         sys.stdout = None  # the reader has left; flushing at exit would complain
@@ -147,7 +155,7 @@ def _of_system(problem: OSError) -> Failure:
     last = problem.__traceback__
     while last is not None and last.tb_next is not None:
         last = last.tb_next
-    if last is not None and last.tb_frame.f_code is click.echo.__code__:
+    if last is not None and last.tb_frame.f_code is click.echo.__code__:  # noqa: TID251
         sys.stdout = None  # flushing at exit would fail again
         what = f"the output cannot be written: {why}"
     elif isinstance(problem, FileNotFoundError) and problem.filename is None:
@@ -165,13 +173,13 @@ def _tell(problem: click.ClickException | InvalidRequest, *, as_json: bool) -> i
     code = problem.code if isinstance(problem, Failure) else problem.exit_code
     try:
         if as_json and sys.stdout is not None:
-            click.echo(json.dumps({"error": {"class": kind, "message": problem.format_message()}}))
+            say_json({"error": {"class": kind, "message": problem.format_message()}})
         elif isinstance(problem, Failure):
-            from live_memory.core.reading.observation import visible  # noqa: PLC0415  (takes long)
-
-            click.echo(visible(f"live-memory: {problem.format_message()}"), err=True)
+            say(f"live-memory: {problem.format_message()}", err=True)
         else:
-            problem.show()
+            shown = StringIO()
+            problem.show(shown)
+            say(shown.getvalue(), err=True, nl=False)
     except OSError:  # nobody can be told, and the code says enough
         sys.stdout = sys.stderr = None
     return code
@@ -235,5 +243,5 @@ def load_configuration(flags: Mapping[str, object]) -> Configuration:
     """
     configuration = load(flags, settings_in(os.environ), config_file())
     for warning in configuration.warnings:
-        click.echo(f"warning: {warning}", err=True)
+        say(f"warning: {warning}", err=True)
     return configuration

@@ -1,13 +1,12 @@
 """`purge` removes without a trace; `pause` and `resume` say whether anything is learned."""
 
-import json
-
 import click
 
 from live_memory.cli.connection import post
 from live_memory.cli.environment import ExitCode, Failure
 from live_memory.cli.launcher import ensure_running
 from live_memory.cli.main import absolute, configured, json_option
+from live_memory.cli.saying import say, say_json
 from live_memory.core.reading.observation import visible
 from live_memory.settings import Configuration
 
@@ -70,13 +69,13 @@ def purge(
     unknown = reply.get("unknown")
     is_missed = isinstance(unknown, list) and bool(unknown)
     if as_json:
-        click.echo(json.dumps(reply))
+        say_json(reply)
     elif everything:
-        click.echo(visible(f"removed {where}"))
+        say(f"removed {where}")
     else:
         purged, answers = reply["purged"], reply["answers"]
         count = len(purged) if isinstance(purged, list) else 0
-        click.echo(f"removed {count} from every file" + (f", {answers} answers" if answers else ""))
+        say(f"removed {count} from every file" + (f", {answers} answers" if answers else ""))
     if is_missed and isinstance(unknown, list) and not as_json:
         missed = ", ".join(map(str, unknown))
         raise Failure(f"there is no {missed}", code=ExitCode.REFUSED, kind="invalid")
@@ -119,4 +118,7 @@ def _switch(configuration: Configuration, verb: str, folder: str, *, as_json: bo
     workspace = reply["workspace"]
     assert isinstance(workspace, dict)
     says = {"pause": "nothing is learned in", "resume": "learning again in"}[verb]
-    click.echo(json.dumps(reply) if as_json else visible(f"{says} {workspace['root']}"))
+    if as_json:
+        say_json(reply)
+    else:
+        say(f"{says} {workspace['root']}")

@@ -30,6 +30,7 @@ from live_memory.cli.environment import (
     settings_in,
 )
 from live_memory.cli.main import data_dir_option
+from live_memory.cli.saying import say
 from live_memory.core.errors import InvalidRequest
 from live_memory.settings import Configuration, Settings, config_file, load
 from live_memory.web import identity as known
@@ -82,7 +83,7 @@ def command(*, print_limits: bool, mode: str, **flags: object) -> None:
             "file_bytes": defaults.max_file_bytes,
             "idle_exit_s": defaults.idle_exit_s,
         }
-        click.echo(json.dumps(limits, indent=2))
+        say(json.dumps(limits, indent=2))
         return
     try:
         # A folder that is named from here stays the same from there.
@@ -133,8 +134,11 @@ def serve(read: Callable[[], Configuration], *, mode: StartMode = StartMode.FORE
         if listener is None:
             return 0
         with closing(listener):
-            port, later = _port(listener), configuration.settings.async_tools
-            here = RunningServer(host, port, os.getpid(), __version__, mode, async_tools=later)
+            here = RunningServer(
+                *(host, _port(listener), os.getpid(), __version__, mode),
+                async_tools=settings.async_tools,
+                tools=settings.tools,
+            )
             lock.note(here.port)
             return _serve_on(listener, here, configuration, token=token, reread=read)
 
@@ -247,4 +251,4 @@ def _quiet_s(configuration: Configuration, mode: StartMode) -> float | None:
 
 
 def _say(line: str) -> None:
-    click.echo(f"live-memory: {line}", err=True)
+    say(f"live-memory: {line}", err=True)

@@ -17,6 +17,7 @@ import platformdirs
 from live_memory.cli.connection import find, health
 from live_memory.cli.environment import ExitCode, Failure, StartMode, absolute_path
 from live_memory.cli.main import configured, json_option
+from live_memory.cli.saying import say, say_json
 from live_memory.core.errors import InvalidRequest
 from live_memory.settings import PREFIX, Configuration, Settings
 from live_memory.web.identity import ensure_data_dir
@@ -352,7 +353,7 @@ def install(configuration: Configuration, *, is_system: bool, only_print: bool) 
     environ = _environment(configuration, os.environ)
     text = there.text(described, environ)
     if only_print:
-        click.echo(text.decode(), nl=False)
+        say(text.decode(), nl=False)
         return
     _check_owner(settings, is_system=is_system)
     there.check()
@@ -362,10 +363,10 @@ def install(configuration: Configuration, *, is_system: bool, only_print: bool) 
         _write(described.environment, environment_file(environ).encode())
     _write(there.file, text)
     there.start()
-    click.echo(f"installed {there.file}")
-    click.echo(f"its environment is in {described.environment}: a key for a model can stand there")
+    say(f"installed {there.file}")
+    say(f"its environment is in {described.environment}: a key for a model can stand there")
     server = _server(settings)
-    click.echo(f"Live Memory runs at {server}" if server else "see `live-memory service status`")
+    say(f"Live Memory runs at {server}" if server else "see `live-memory service status`")
 
 
 @service.command()
@@ -385,9 +386,9 @@ def uninstall(configuration: Configuration, *, is_system: bool) -> None:
     if was_there:
         remove(there)
     environment.unlink(missing_ok=True)
-    click.echo(f"removed {there.file}" if was_there else "no service is installed")
+    say(f"removed {there.file}" if was_there else "no service is installed")
     if settings.data_dir.exists():
-        click.echo(f"the data folder '{settings.data_dir}' is left: see `live-memory uninstall`")
+        say(f"the data folder '{settings.data_dir}' is left: see `live-memory uninstall`")
 
 
 @service.command()
@@ -409,10 +410,10 @@ def status(configuration: Configuration, *, is_system: bool, as_json: bool) -> i
         "server": _server(configuration.settings),
     }
     if as_json:
-        click.echo(json.dumps(found))
+        say_json(found)
     else:
-        click.echo(f"{found['file']}: {found['state']}")
-        click.echo(f"server: {found['server'] or 'does not answer'}")
+        say(f"{found['file']}: {found['state']}")
+        say(f"server: {found['server'] or 'does not answer'}")
     return ExitCode.FINE if found["server"] else ExitCode.UNREACHABLE
 
 

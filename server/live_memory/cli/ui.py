@@ -1,6 +1,5 @@
 """`ui`: open the page in a browser, by a link that works once and for a minute."""
 
-import json
 import os
 import sys
 import webbrowser
@@ -13,6 +12,7 @@ from live_memory.cli.connection import ProvenServer, post
 from live_memory.cli.environment import is_of_a_session
 from live_memory.cli.launcher import ensure_running
 from live_memory.cli.main import absolute, configured, cwd_option, json_option
+from live_memory.cli.saying import say, say_json
 from live_memory.settings import Configuration
 
 # A cold start on a loaded machine.
@@ -34,11 +34,11 @@ def ui(configuration: Configuration, *, is_printed: bool, cwd: str, as_json: boo
     server = ensure_running(configuration, within_s=_START_S)
     link = _link(server, os.path.realpath(absolute(cwd)))
     if as_json:
-        click.echo(json.dumps({"url": link}))
+        say_json({"url": link})
         return
-    click.echo(f"{link}\n(opens the page once, within a minute)")
+    say(f"{link}\n(opens the page once, within a minute)")
     if not is_printed and _has_screen(os.environ) and not webbrowser.open(link):
-        click.echo("no browser could be opened: open the link yourself", err=True)
+        say("no browser could be opened: open the link yourself", err=True)
 
 
 def _link(server: ProvenServer, folder: str) -> str:

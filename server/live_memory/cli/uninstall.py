@@ -24,9 +24,9 @@ from live_memory.cli.host_files import NAME
 from live_memory.cli.launcher import LOG_NAME, START_LOCK, stop_unheard
 from live_memory.cli.lifecycle import end_running
 from live_memory.cli.main import configured, json_option
+from live_memory.cli.saying import say, say_json
 from live_memory.cli.service import ENVIRONMENT, installed_for, remove
 from live_memory.core.errors import InvalidRequest
-from live_memory.core.reading.observation import visible
 from live_memory.settings import Configuration, Settings, config_file
 from live_memory.web.identity import published, read_token
 
@@ -110,7 +110,10 @@ def uninstall(
                 failed[str(path)] = str(problem.strerror).lower()
     told["removed"] = [str(path) for path in going if str(path) not in failed]
     told |= {"kept": {str(path): why for path, why in kept.items()}, "failed": failed}
-    click.echo(json.dumps(told) if as_json else visible("\n".join(_lines(told, purge=purge))))
+    if as_json:
+        say_json(told)
+    else:
+        say("\n".join(_lines(told, purge=purge)))
     return ExitCode.FAILED if failed else ExitCode.FINE
 
 

@@ -21,6 +21,7 @@ if not __package__:
 
 from live_memory import __version__
 from live_memory.client.calls import Call, Fields, OurServer
+from live_memory.client.offer import offered_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -39,11 +40,9 @@ class Bridge:
     """Takes the client's messages in, and answers all but calls at once."""
 
     def __init__(self, plugin: str | None) -> None:
-        with open(
-            os.path.join(os.path.dirname(__file__), "offered.json"), encoding="utf-8"
-        ) as file:
-            self._offered = json.load(file)
         self._server, self._started_for = OurServer(plugin), started_for(plugin)
+        self._names, self._host = offered_names(), ""
+        self._session = os.environ.get("CLAUDE_CODE_SESSION_ID", "")
         # A working folder cannot be removed.
         os.chdir("/")
         self._calls: dict[str | int, Call] = {}
@@ -84,8 +83,7 @@ class Bridge:
         elif method == "initialize":
             send({"id": identifier, "result": self._initialized(params)})
         elif method == "tools/list":
-            more = self._offered["asyncTools"] if self._server.has_async_tools() else []
-            send({"id": identifier, "result": {"tools": self._offered["tools"] + more}})
+            send({"id": identifier, "result": {"tools": self._server.offer()["tools"]}})
         elif method == "ping":
             send({"id": identifier, "result": {}})
         else:
@@ -94,11 +92,13 @@ class Bridge:
     def _initialized(self, params: Fields) -> Fields:
         able, asked = params.get("capabilities"), params.get("protocolVersion")
         self._has_roots = isinstance(able, dict) and isinstance(able.get("roots"), dict)
+        client, offered = params.get("clientInfo"), self._server.offer()
+        self._host = text_in(client, "name")
         return {
             "protocolVersion": asked if asked in VERSIONS else VERSIONS[0],
             "capabilities": {"tools": {"listChanged": False}},
-            "serverInfo": {**self._offered["serverInfo"], "version": __version__},
-            "instructions": self._offered["instructions"],
+            "serverInfo": {**offered["serverInfo"], "version": __version__},
+            "instructions": offered["instructions"],
         }
 
     def _note(self, method: str, params: Fields) -> None:
@@ -138,16 +138,23 @@ class Bridge:
         return max(inside, key=len) if inside else next(iter(projects), None)
 
     def _call(self, identifier: str | int, params: Fields) -> None:
-        offered = self._offered["tools"] + self._offered["asyncTools"]
         objects = [params.get("arguments") or {}, params.get("_meta") or {}]
-        if params.get("name") not in [one["name"] for one in offered]:
+        if params.get("name") not in self._names:
             refuse(identifier, BAD_PARAMS, "there is no such tool")
         elif not all(isinstance(one, dict) for one in objects):
             refuse(identifier, BAD_PARAMS, "arguments must be an object")
         elif identifier in self._calls or len(self._calls) >= MOST_CALLS:
             refuse(identifier, NO_REQUEST, "too many calls at once, or two of one id")
         else:
-            call = Call(self._server, params, project=self._project, send=send)
+            session = self._session or text_in(params.get("_meta"), "sessionId")
+            call = Call(
+                self._server,
+                params,
+                project=self._project,
+                host=self._host,
+                session=session,
+                send=send,
+            )
             self._calls[identifier] = call
             forget = partial(self._calls.pop, identifier, None)
             threading.Thread(target=call.run, args=(identifier, forget), daemon=True).start()
@@ -173,6 +180,12 @@ def paths(found: Iterable[str]) -> list[str]:
 def is_in(path: str, folder: str) -> bool:
     """Whether a path is a folder or lies below it, as it is written."""
     return (os.path.normpath(path) + "/").startswith(os.path.normpath(folder).rstrip("/") + "/")
+
+
+def text_in(fields: object, name: str) -> str:
+    """A text of an object, or nothing."""
+    value = fields.get(name) if isinstance(fields, dict) else None
+    return value if isinstance(value, str) else ""
 
 
 def is_id(value: object) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import threading
 import time
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from live_memory import __version__
 from live_memory.client.discovery import configured, data_folder, proved, published
+from live_memory.client.offer import TOOLS, offer
 from live_memory.client.passing_on import INDEXES, kept
 
 if TYPE_CHECKING:
@@ -88,12 +90,16 @@ class OurServer:
         connection.sock.settimeout(SILENT_S)
         return connection, key
 
-    def has_async_tools(self) -> bool:
-        """Whether the running server offers them, or one that we start will."""
+    def offer(self) -> Fields:
+        """What the running server offers, or one that we start will."""
         try:
-            return published(self._folder).async_tools
+            there = published(self._folder)
+            tools, has_async_tools = there.tools, there.async_tools
         except UNPROVED:
-            return configured("async_tools") == "true"
+            tools, has_async_tools = (), configured("async_tools") == "true"
+        # An older server does not say which: it is about to give way to one of ours.
+        tools = tools or tuple(re.findall("[a-z_]+", configured("tools") or ""))
+        return offer(tools or TOOLS, has_async_tools=has_async_tools)
 
     def warm(self) -> None:
         """Have one of our version there before it is asked; one that is older gives way."""
@@ -142,7 +148,8 @@ class OurServer:
 class Call:
     """One call, from the client's request to its reply; `run` is for a thread of its own.
 
-    `project` names the client's project, `send` writes to the client.
+    `project` names the client's project, `host` the client and `session` what it is in the middle
+    of, `send` writes to the client.
     """
 
     def __init__(
@@ -151,9 +158,13 @@ class Call:
         params: Fields,
         *,
         project: Callable[[Fields], str | None],
+        host: str,
+        session: str,
         send: Callable[[Fields], None],
     ) -> None:
         self._server, self._params, self._project, self._send = server, params, project, send
+        # Asked again, it is still the same call.
+        self._names = {"Host": host, "Session": session, "Call": os.urandom(16).hex()}
         meta = params.get("_meta")
         self._token = meta.get("progressToken") if isinstance(meta, dict) else None
         self._cancelled = threading.Event()
@@ -186,7 +197,9 @@ class Call:
                 self._send({"id": identifier, **reply})
 
     def _reply(self) -> Fields:
-        """The reply; where the server is replaced meanwhile it is asked again: nothing was changed.
+        """The reply; where the server is replaced meanwhile it is asked again.
+
+        Whatever the first one did of it counts once: it hears that it is the same call.
 
         Raises:
             NotThere, Cancelled: there is none.
@@ -282,6 +295,10 @@ class Call:
             # The name goes as its bytes; a line end in it would end the header.
             name = project.encode("utf-8", "surrogateescape")
             headers["X-Live-Memory-Project"] = name.replace(b"\r", b"").replace(b"\n", b"")
+        for what, said in self._names.items():
+            if said:
+                name = re.sub("[\0-\37\177]", " ", said[:128]).encode("utf-8", "replace")
+                headers["X-Live-Memory-" + what] = name
         return headers
 
     def _streamed(self, response: http.client.HTTPResponse) -> Fields:

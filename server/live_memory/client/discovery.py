@@ -27,6 +27,7 @@ class Address(NamedTuple):
     token: str
     version: str = ""
     async_tools: bool = False
+    tools: tuple[str, ...] = ()
 
     @property
     def shown(self) -> str:
@@ -63,13 +64,18 @@ def configured(name: str) -> str | None:
 
 
 def _set_in(text: str, name: str) -> str | None:
-    """What a TOML file sets at its top level; a text over several lines is not looked for."""
+    """What a TOML file sets at its top level: a list as it is written, without its comments.
+
+    A text over several lines is not looked for.
+    """
     top = re.split(r"""(?m)^[ \t]*\[[\w.'" \[-]+\]+[ \t]*(?:#.*)?$""", text, maxsplit=1)[0]
     key = r"""(?m)^[ \t]*(["']?)%s\1[ \t]*=[ \t]*""" % name
-    value = r"""(?:'([^'\n]*)'|"((?:[^"\\\n]|\\.)*)"|(true|false))[ \t]*(?:#.*)?$"""
+    value = r"""(?:'([^'\n]*)'|"((?:[^"\\\n]|\\.)*)"|(true|false)|(\[[^][]*\]))[ \t]*(?:#.*)?$"""
     found = re.search(key + value, top)
     if not found:
         return None
+    if found[5] is not None:
+        return re.sub("#.*", "", found[5])
     if found[3] is None:
         return found[2] or found[4]
     long = re.sub(r"(\\\\)|\\U([0-9A-Fa-f]{8})", lambda u: u[1] or chr(int(u[2], 16)), found[3])
@@ -117,7 +123,9 @@ def published(folder: str) -> Address:
     host, port = str(said["host"]), int(said["port"])
     if host not in ("127.0.0.1", "::1") or not 0 < port < 65_536:
         raise OSError("no place on this machine")
-    return Address(host, port, token, str(said.get("version")), said.get("async_tools") is True)
+    tools = tuple(str(one) for one in said.get("tools") or ())
+    version, later = str(said.get("version")), said.get("async_tools") is True
+    return Address(host, port, token, version, later, tools)
 
 
 def proved(connection: socket.socket, server: Address, *, until: float) -> str:

@@ -142,9 +142,8 @@ def beginning(value: object, most: int) -> str:
     return cut if len(cut) == len(text) else (cut.rsplit(None, 1) or [""])[0]
 
 
-def remembers() -> bool:
-    """Whether conclusions are wanted, as far as this can know: the server asks its own settings."""
-    name = "remember_conclusions"
+def is_on(name: str) -> bool:
+    """Whether a setting is on, as far as this can know: the server asks its own settings."""
     said = os.environ.get("LIVE_MEMORY_" + name.upper()) or configured(name)
     return str(said).lower() not in OFF
 
@@ -202,7 +201,7 @@ def event_of(payload: Fields, host: str = "claude_code") -> Fields | None:
     event: Fields = {"host": host, **kept(payload, KEPT)}
     speaks = name_of(event) in ASKED or name_of(event) in SAID
     if speaks or event.get("tool_name") in HELPER_TOOLS:
-        words = words_in(payload) if remembers() else {}
+        words = words_in(payload) if is_on("remember_conclusions") else {}
         return {**event, **words} if words else None
     return event
 

@@ -1,8 +1,12 @@
-"""Prints, when a session starts, which folders the host should watch for changes; and, in the first
-session of all, that conclusions are kept.
+"""Prints, when a session starts, which folders the host should watch for changes, and how many
+handoffs are open; and, in the first session of all, what is kept and where.
 
-Few, and none with folders in it that programs fill: each changed file there would start a process.
-What is not watched is still never shown as it was: the server compares before it answers.
+Of handoffs a number is told, and no text that anybody wrote. The server keeps it in a file of its
+own in the data folder, so it is there before any server runs.
+
+Folders are few, and none with folders in it that programs fill: each changed file there would start
+a process. What is not watched is still never shown as it was: the server compares before it
+answers.
 """
 
 from __future__ import annotations
@@ -11,6 +15,10 @@ import json
 import os
 import sys
 import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__: list[str] = []
 
@@ -22,9 +30,20 @@ BUILT = frozenset(
     "dist out target obj bin coverage htmlcov tmp temp logs log cache DerivedData Pods".split()
 )
 MOST_WATCHED, MOST_LOOKED_AT, DEEPEST = 24, 2_000, 4
+# What else than git marks a work tree.
+OTHER_TREES = (".jj", ".hg", ".sl", ".bzr", ".pijul", ".svn/wc.db")
+# Of twenty numbers.
+LARGEST_COUNT = 4096
+ONE_OPEN = "Live Memory: 1 open handoff for this workspace; `handoff` with action list shows it."
+SOME_OPEN = (
+    "Live Memory: %d open handoffs for this workspace; `handoff` with action list shows them."
+)
 KEPT = (
-    "Live Memory keeps, on this machine, what your agent concludes about the code where it cites "
-    "lines. To switch that off: live-memory config set remember_conclusions=off"
+    "Live Memory keeps on this machine, in %s: an index of your code, questions with their answers"
+)
+CONCLUDED = (
+    ", and what your agent concludes about the code where it cites lines (off: "
+    "%s set remember_conclusions=off)."
 )
 
 
@@ -81,18 +100,77 @@ def ignored_names(project: str) -> frozenset[str]:
     return frozenset(name for name in names if name and "/" not in name and "*" not in name)
 
 
-def is_new() -> bool:
-    """Whether conclusions are kept and nobody was told yet; from now on they are."""
+def handoffs_open(project: str) -> str:
+    """How many handoffs are open in a project's workspace, in a line; nothing where none are."""
+    from live_memory.client.discovery import data_folder, own_file
+    from live_memory.client.hook import is_on
+
+    try:
+        if not is_on("handoffs"):
+            return ""
+        kept = os.path.join(data_folder(), "workspaces", workspace_of(project))
+        until = json.loads(own_file(kept, "handoffs.json", LARGEST_COUNT))
+        now = time.time()  # noqa: TID251  (until when they count is wall-clock time)
+        count = sum(isinstance(one, (int, float)) and one > now for one in until)
+    except (OSError, ValueError, TypeError, RecursionError):
+        return ""
+    return (ONE_OPEN if count == 1 else SOME_OPEN % count) if count else ""
+
+
+def workspace_of(project: str) -> str:
+    """The name of the folder that the server keeps for the workspace of a project.
+
+    By the server's rules (`DiskWorkspaces.resolve`): it is a hash of the work tree's real root.
+    """
+    import hashlib
+
+    from live_memory.client.discovery import configured
+
+    root = os.path.realpath(project)
+    if configured("canonicalize_workspace") != "false":
+        trees = trees_around(root)
+        is_outermost = configured("repo_root_mode") == "outermost"
+        for tree in trees:
+            root = tree
+            if not is_outermost or not is_submodule(tree):
+                break
+    return hashlib.sha256(os.fsencode(root)).hexdigest()[:32]
+
+
+def trees_around(folder: str) -> Iterator[str]:
+    """The work trees that a folder lies in, the nearest first."""
+    above = None
+    while folder != above:
+        dot = os.path.join(folder, ".git")
+        is_git = os.path.isfile(os.path.join(dot, "HEAD")) or os.path.isfile(dot)
+        if is_git or any(os.path.lexists(os.path.join(folder, name)) for name in OTHER_TREES):
+            yield folder
+        above, folder = folder, os.path.dirname(folder)
+
+
+def is_submodule(tree: str) -> bool:
+    """Whether the git data of a work tree lie among the modules of another one."""
+    try:
+        with open(os.path.join(tree, ".git"), "rb") as file:
+            return b"/modules/" in file.read(8192)
+    except OSError:
+        return False
+
+
+def what_is_kept(command: str) -> str | None:
+    """What is kept and where, for who was not told yet; `command` changes settings there."""
     from live_memory.client.discovery import data_folder
-    from live_memory.client.hook import remembers
+    from live_memory.client.hook import is_on
 
     folder = data_folder()
     told = os.path.join(folder, "told")
-    if not remembers() or os.path.lexists(told):
-        return False
+    if os.path.lexists(told):
+        return None
     os.makedirs(folder, 0o700, exist_ok=True)
     os.close(os.open(told, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    return True
+    home = os.path.expanduser("~/")
+    shown = "~/" + folder[len(home) :] if folder.startswith(home) else folder
+    return KEPT % shown + (CONCLUDED % command if is_on("remember_conclusions") else ".")
 
 
 def watches() -> bool:
@@ -109,11 +187,22 @@ if __name__ == "__main__":
     try:
         sys.path.append(__file__.rpartition("/live_memory/")[0])
         said: dict[str, object] = {}
+        command = "live-memory config"
         if watches():
-            paths = watched(os.environ.get("CLAUDE_PROJECT_DIR") or os.getcwd())
-            said["hookSpecificOutput"] = {"hookEventName": "SessionStart", "watchPaths": paths}
+            command = "/live-memory-config"
+            project = os.environ.get("CLAUDE_PROJECT_DIR") or os.getcwd()
+            line = handoffs_open(project)
+            output: dict[str, object] = {"hookEventName": "SessionStart"}
+            output.update({"additionalContext": line} if line else {})
+            try:
+                output["watchPaths"] = watched(project)
+            except OSError:
+                if not line:
+                    raise
+            said["hookSpecificOutput"] = output
         try:
-            said.update({"systemMessage": KEPT} if is_new() else {})
+            kept = what_is_kept(command)
+            said.update({"systemMessage": kept} if kept else {})
         except OSError:
             pass
         if said:

@@ -191,9 +191,11 @@ class Answer:
     `evidence` holds the hash of every file the answer rests on, as it was when it was opened.
     `recipe` names how a model made it: model, instructions and tools; empty without a model.
     `cost_usd` is `None` where the price is not known, and on a subscription. `window_share` is
-    how full the window is, 0 to 1. `facts` are the ids of those of the ledger that lead it.
-    `why` explains the ranked files that are cited, where no model answered; it is told to who
-    asks, not remembered, and no part of what an answer is.
+    how full the window is, 0 to 1. `facts` are the ids of those of the ledger that lead it, `notes`
+    those of what a model read beside the evidence.
+    `why` explains the ranked files that are cited, where no model answered. `told` has a line for
+    each note that speaks of what it shows: nobody checked it. Both are told to who asks, not
+    remembered, and no part of what an answer is.
     """
 
     text: str
@@ -211,6 +213,8 @@ class Answer:
     is_subscription: bool = False
     window_share: float = 0.0
     facts: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    told: str = field(default="", compare=False)
     why: Mapping[RelPath, Why] = field(default_factory=lambda: MappingProxyType({}), compare=False)
 
     def with_notice(self, notice: str | None) -> Self:
@@ -278,11 +282,14 @@ def render(answer: Answer) -> str:
     parts = [f"({answer.notice})"] if answer.notice else []
     if answer.stop is not StopReason.ANSWERED:
         parts.append(f"(Partial: stopped by {answer.stop}.)")
+    if answer.told:
+        lines = answer.told.splitlines()
+        parts.append("\n".join(["Told, not checked:", *(f"| {line}" for line in lines)]))
     parts.append(answer.text.rstrip())
     # Without a model the text is its places.
     if answer.citations and answer.mode is not Mode.EVIDENCE:
-        lines = [f"- {citation} ({_MARKS[citation.status]})" for citation in answer.citations]
-        parts.append("Sources:\n" + "\n".join(lines))
+        cited = [f"- {citation} ({_MARKS[citation.status]})" for citation in answer.citations]
+        parts.append("Sources:\n" + "\n".join(cited))
     parts.append(_metadata(answer))
     return visible(clean("\n\n".join(parts) + "\n"))
 

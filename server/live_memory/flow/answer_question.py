@@ -17,6 +17,7 @@ from live_memory.core.errors import Busy, Exhausted, LiveMemoryError
 from live_memory.core.evidence.question import asks_nothing
 from live_memory.core.hosts.notices import LONGEST_CONCLUSION, LONGEST_TASK, Conclusion
 from live_memory.core.memory.learning import edited_lately
+from live_memory.core.memory.notebook import Notebook
 from live_memory.core.memory.window import QuestionAnswered
 from live_memory.core.reading.redaction import Redactor
 from live_memory.core.values import Author, RelPath
@@ -24,13 +25,14 @@ from live_memory.flow.answer_from_evidence import answer_from_evidence
 from live_memory.flow.consult import (
     Consultation,
     OpenQuestion,
+    ReadNotes,
     kept_answer,
     without_companion,
 )
 from live_memory.flow.indexing import FirstLook, IndexState, first_look
 from live_memory.flow.jobs import Progress
 from live_memory.flow.model_slot import Companion
-from live_memory.flow.reader import QuestionFiles
+from live_memory.flow.notes_beside import NotesBeside
 from live_memory.flow.recall import KnownAnswer, with_what_is_known
 from live_memory.flow.workspace import Workspace
 
@@ -42,6 +44,7 @@ _LATE_S = 1.0
 _TO_LEARN_S = 1.0
 # Most questions are answered sooner, and each line that tells how far one is costs a packet.
 _A_MOMENT_S = 0.1
+_NOTHING_SHARED = Notebook()
 _BUSY = "other questions kept it busy until there was no time left to ask it (limit)"
 _NO_LOOK = "There was no time to look: the disk did not answer before the deadline."
 _NO_TIME = "the disk took the time that there was to ask it (timeout)"
@@ -59,10 +62,12 @@ async def ask(
     companion: Companion | None,
     progress: Progress,
     asked_at: float | None = None,
+    shared: Notebook = _NOTHING_SHARED,
 ) -> Answer:
     """Answer with what is true now, and remember the answer.
 
     Its deadline counts from `asked_at` on the loop's clock, which is now if it did not wait.
+    Beside it stands what was told about the same, here or in what is `shared` by all projects.
 
     What asks nothing is told how to ask, and is not remembered.
 
@@ -76,37 +81,47 @@ async def ask(
     revision = memory.window.revision
     question = replace(question, text=memory.reader.redacted(question.text))
     asked = OpenQuestion(memory, question, time, progress, based_on=revision)
-    answer = replace(_nothing(_NO_LOOK), stop=StopReason.DEADLINE)
+    answer, told = replace(_nothing(_NO_LOOK), stop=StopReason.DEADLINE), ""
+    notes = NotesBeside(memory, question, _edited(asked, companion), shared)
     with anyio.move_on_at(time.deadline + _LATE_S) as late:
         async with memory.turns.turn(give_up_at=time.wait_until) as is_our_turn:
             with memory.indexer.right_of_way.taken():
                 disk = await _bring_up_to_date(asked)
-                desk = QuestionFiles(memory.indexer.shelf, memory.index)
-                evidence, known = await _found(asked, desk, has_model=companion is not None)
-            answer = known.answer
-            if disk.notice is not None and not answer.citations:
-                answer = _nothing("Nothing was found in the part of this workspace that is known.")
-            answer = answer.with_notice(disk.notice)
+                evidence, known = await _found(asked, notes, has_model=companion is not None)
+            answer = _told_of_disk(known.answer, disk)
+            told = await notes.told(answer)
             if companion is not None and not is_our_turn:
                 answer = without_companion(answer, _BUSY)
             elif companion is not None:
                 # What was found in half an index is no reason to give an answer again.
                 made = recipe(companion.model.abilities.model) if disk.is_whole else ""
-                kept = await kept_answer(memory, question, recipe=made, evidence=evidence)
+                kept = await kept_answer(
+                    memory, question, recipe=made, evidence=evidence, counts=notes.counts
+                )
                 if kept is not None:
                     answer = kept
                 elif known.settles:
                     answer = answer.with_notice(_FOUND_OUT)
                 else:
-                    answer = await Consultation(
-                        asked, companion, desk=desk, evidence=answer, recipe=made
-                    ).answer()
+                    ask_it = Consultation(
+                        asked, companion, desk=notes.desk, evidence=answer, recipe=made
+                    )
+                    answer = await ask_it.answer(ReadNotes(told, notes.ids))
+                told = await notes.told(answer, known.answer)
     if late.cancelled_caught and companion is not None:
         answer = without_companion(answer, _NO_TIME)
     answer = _redacted(answer, memory.reader.redactor)
     _remember(memory, question, answer)
     answer = replace(answer, elapsed_s=anyio.current_time() - started)
-    return await _remembered(asked, answer)
+    answer = await _remembered(asked, answer)
+    return replace(answer, told=memory.reader.redactor.redact_forms(told).text.text)
+
+
+def _edited(asked: OpenQuestion, companion: Companion | None) -> frozenset[RelPath]:
+    """What ranks higher; a model's kept answers stand whatever was edited beside."""
+    if companion is not None:
+        return frozenset()
+    return edited_lately(asked.memory.window, asked.question.asked_at)
 
 
 def _remember(memory: Workspace, question: Question, answer: Answer) -> None:
@@ -121,7 +136,7 @@ def _remember(memory: Workspace, question: Question, answer: Answer) -> None:
 async def _remembered(asked: OpenQuestion, answer: Answer) -> Answer:
     """Give the workspace what the question changes, in one event."""
     try:
-        kept = replace(answer, why=MappingProxyType({}))
+        kept = replace(answer, why=MappingProxyType({}), told="")
         event = QuestionAnswered(asked.question, kept, based_on=asked.based_on)
         await asked.memory.record(event, sent=asked.sent)
     except Busy:
@@ -136,14 +151,10 @@ def _redacted(answer: Answer, redactor: Redactor) -> Answer:
 
 
 async def _found(
-    asked: OpenQuestion, desk: QuestionFiles, *, has_model: bool
+    asked: OpenQuestion, notes: NotesBeside, *, has_model: bool
 ) -> tuple[Answer, KnownAnswer]:
     """What the index finds, and that with what is known beside it."""
-    memory, question = asked.memory, asked.question
-    # A model's kept answers stand while the same is found, whatever was edited beside.
-    edited = frozenset[RelPath]()
-    if not has_model:
-        edited = edited_lately(memory.window, question.asked_at)
+    memory, question, desk, edited = asked.memory, asked.question, notes.desk, notes.edited
     try:
         evidence = await answer_from_evidence(question, desk=desk, edited=edited)
     except LiveMemoryError as problem:
@@ -163,6 +174,12 @@ class _Disk:
 
     notice: str | None
     is_whole: bool
+
+
+def _told_of_disk(answer: Answer, disk: _Disk) -> Answer:
+    if disk.notice is not None and not answer.citations:
+        answer = _nothing("Nothing was found in the part of this workspace that is known.")
+    return answer.with_notice(disk.notice)
 
 
 async def _bring_up_to_date(asked: OpenQuestion) -> _Disk:

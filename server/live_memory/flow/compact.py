@@ -23,6 +23,7 @@ from live_memory.core.companion.prompt import entry_tokens
 from live_memory.core.errors import Busy, LiveMemoryError, ModelTimedOut, ModelUnreachable
 from live_memory.core.memory.learning import Span, merged
 from live_memory.core.memory.ledger import Fact, Ledger
+from live_memory.core.memory.notebook import Note
 from live_memory.core.memory.window import (
     Compacted,
     EntryNumber,
@@ -30,6 +31,7 @@ from live_memory.core.memory.window import (
     QuestionAnswered,
     Window,
 )
+from live_memory.core.notes.note_relevance import notes_about
 from live_memory.core.reading.lookup import LogQuery
 from live_memory.core.reading.observation import Observation
 from live_memory.core.signals import CompactionFailed, CompactionFinished
@@ -46,6 +48,8 @@ __all__ = ["Compactor", "PastCompaction", "Summariser"]
 _TIMEOUT_S, _MOST_FACTS = 120.0, 20
 # What a model reads for them, in tokens.
 _MOST_READ = 8_000
+# What was told about the same files, in tokens.
+_MOST_TOLD_TOKENS = 1_000
 # Facts whose source changed are stated anew along the way: so many at a time, from the lines
 # around where they stood.
 _MOST_DOUBTFUL, _AROUND = 20, 15
@@ -94,7 +98,14 @@ class Summariser:
         known = await self._index().known()
         sources = await self._sources(planned, doubtful, indexed=known)
         shown = _most_worth(sources, planned.answers)
-        request = summary_request(shown, planned.answers, doubtful, most_facts=_MOST_FACTS)
+        told = notes_about(window.notebook.notes, [s.path for s in shown], self._clock.now())
+        request = summary_request(
+            shown,
+            planned.answers,
+            doubtful,
+            most_facts=_MOST_FACTS,
+            told=_fitting(told, _MOST_TOLD_TOKENS),
+        )
         meter = Meter(companion.model, companion.purse, companion.rest)
         with anyio.move_on_after(_TIMEOUT_S):
             async with meter.conversation() as model:
@@ -170,6 +181,16 @@ def _most_worth(
             room -= cost
             shown.append(source)
     return shown
+
+
+def _fitting(notes: Sequence[Note], tokens: int) -> Sequence[Note]:
+    """The newest of these notes, as far as they fit."""
+    kept: list[Note] = []
+    for note in reversed(notes):
+        tokens -= estimate(note.text)
+        if tokens >= 0:
+            kept.append(note)
+    return kept
 
 
 def _shown(seen: Observation, spans: Iterable[Span]) -> SourceText:

@@ -1,5 +1,6 @@
 """Makes findings of what agents conclude: opens what a text cites, and keeps what holds."""
 
+from collections.abc import Sequence
 from functools import partial
 
 import anyio.to_thread
@@ -7,7 +8,9 @@ import anyio.to_thread
 from live_memory.core.checking.citations import named_paths
 from live_memory.core.findings.conclusions import findings_of
 from live_memory.core.hosts.notices import Conclusion
+from live_memory.core.memory.notebook import Note
 from live_memory.core.memory.window import Concluded, Window, questions
+from live_memory.core.notes.note_relevance import notes_repeated_in
 from live_memory.core.values import Author
 from live_memory.flow.indexing import Indexer
 from live_memory.flow.reader import QuestionFiles
@@ -40,11 +43,26 @@ class Admission:
         paths = await anyio.to_thread.run_sync(work)
         desk = QuestionFiles(shelf, self._indexer.index)
         files = await desk.current(paths[:_MOST_FILES])
-        # What the companion says is our own answer, and no echo of it.
+        # What the companion says is our own answer, and no echo of it; a note it read is told by
+        # somebody else.
         ours = () if said.author is Author.COMPANION else questions(window)[-_MOST_ANSWERS:]
         answers = [asked.answer.text for asked in ours]
-        judge = partial(
-            findings_of, said, files, window.ledger, answers=answers, now=self._clock.now()
-        )
-        found = await anyio.to_thread.run_sync(judge)
+        notes = window.notebook.notes
+        now = self._clock.now()
+
+        def judged() -> Concluded:
+            said_before = [*answers, *_told_before(said, notes)]
+            return findings_of(said, files, window.ledger, answers=said_before, now=now)
+
+        found = await anyio.to_thread.run_sync(judged)
         return found if found.facts or found.rejected else None
+
+
+def _told_before(said: Conclusion, notes: Sequence[Note]) -> Sequence[str]:
+    """What notes say that is no finding of who repeats it: what others told, and what is wrong."""
+    is_ours = said.author is not Author.COMPANION
+    return [
+        note.text
+        for note in notes_repeated_in(said.text, notes)
+        if note.withdrawn is not None or not (is_ours and note.writer.session == said.session)
+    ]

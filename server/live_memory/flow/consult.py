@@ -42,6 +42,7 @@ from live_memory.core.companion.prompt import (
     quoted,
     single_instructions,
     stable,
+    told_part,
 )
 from live_memory.core.companion.tools import SPECS
 from live_memory.core.errors import (
@@ -71,6 +72,7 @@ __all__ = [
     "AnswerDraft",
     "Consultation",
     "OpenQuestion",
+    "ReadNotes",
     "consult",
     "kept_answer",
     "without_companion",
@@ -200,7 +202,7 @@ _SCHEMA: Mapping[str, object] = {
 
 
 async def answer_once(
-    model: LanguageModel, question: Question, evidence: Answer, *, give_up_at: float
+    model: LanguageModel, question: Question, evidence: Answer, *, told: str = "", give_up_at: float
 ) -> AnswerDraft:
     """Ask once, before `give_up_at`.
 
@@ -213,7 +215,7 @@ async def answer_once(
     """
     sources = "".join(f"{citation}\n" for citation in evidence.citations)
     asked = (
-        f"=== evidence\n{quoted(evidence.text)}=== places\n{quoted(sources)}"
+        f"{told_part(told)}=== evidence\n{quoted(evidence.text)}=== places\n{quoted(sources)}"
         f"=== question\n{quoted(question.text)}"
     )
     request = ModelRequest(
@@ -323,6 +325,14 @@ class OpenQuestion:
     sent: SentPrompt | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ReadNotes:
+    """What a model reads of notes beside the evidence: a line for each, and their ids."""
+
+    told: str = ""
+    ids: tuple[str, ...] = ()
+
+
 class Consultation:
     """One question put to the companion.
 
@@ -347,6 +357,7 @@ class Consultation:
         self._desk = desk
         self._evidence = evidence
         self._recipe = recipe
+        self._notes = ReadNotes()
         self._lines, self._pinned = "", ""
         self._meter = Meter(companion.model, companion.purse, companion.rest)
         self._tools = Toolbox(
@@ -356,8 +367,9 @@ class Consultation:
             moment=lambda: memory.window.next_number,
         )
 
-    async def answer(self) -> Answer:
+    async def answer(self, notes: ReadNotes) -> Answer:
         """The companion's answer where it can be given as fact, else the evidence and why."""
+        self._notes = notes
         await self._prepare()
         began_at = anyio.current_time()
         try:
@@ -435,6 +447,7 @@ class Consultation:
             found,
             seconds_left=int(self._deadline - anyio.current_time()),
             answer_tokens=self._question.budget.answer_tokens,
+            told=self._notes.told,
         )
         talk = Conversation(stable(), (opening(self._question, tail),))
         request = talk.request(SPECS, max_output_tokens=1)
@@ -442,13 +455,19 @@ class Consultation:
         return talk
 
     async def _draft_in_one(self) -> AnswerDraft:
-        ask = self._meter, self._question
+        ask = partial(
+            answer_once,
+            self._meter,
+            self._question,
+            told=self._notes.told,
+            give_up_at=self._deadline,
+        )
         try:
-            return await answer_once(*ask, self._evidence, give_up_at=self._deadline)
+            return await ask(self._evidence)
         except PromptTooLong:
             half = self._evidence.text[: len(self._evidence.text) // 2]
             shorter = replace(self._evidence, text=half)
-            return await answer_once(*ask, shorter, give_up_at=self._deadline)
+            return await ask(shorter)
 
     async def _checked(self, mode: Mode, draft: AnswerDraft) -> Answer:
         seen = [each.event.path for each in self._tools.seen]
@@ -475,6 +494,7 @@ class Consultation:
             notice=" ".join(filter(None, (*said, self._evidence.notice))) or None,
             evidence=self._rests_on(verified),
             recipe="" if said else self._recipe,
+            notes=self._notes.ids,
         )
 
     def _rests_on(self, verified: Verified) -> Mapping[RelPath, ContentHash]:
@@ -513,15 +533,23 @@ _NOTICE = "Asked before; every source was opened again and is unchanged. No mode
 
 
 async def kept_answer(
-    memory: Workspace, question: Question, *, recipe: str, evidence: Answer
+    memory: Workspace,
+    question: Question,
+    *,
+    recipe: str,
+    evidence: Answer,
+    counts: Callable[[str], bool],
 ) -> Answer | None:
     """The newest earlier answer that would be the answer again, or nothing.
 
-    `evidence` is what is found for the question now.
+    `evidence` is what is found for the question now; `counts` says of the id of a note whether it
+    still does: what a model made of one that was withdrawn is not given again.
     """
     for asked in reversed(questions(memory.window)):
         earlier = asked.question, asked.answer
-        if repeats(earlier, question, recipe=recipe, found=evidence.evidence):
+        if all(map(counts, asked.answer.notes)) and repeats(
+            earlier, question, recipe=recipe, found=evidence.evidence
+        ):
             if not await _is_unchanged(memory, asked.answer):
                 return None
             return replace(

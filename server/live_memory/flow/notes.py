@@ -4,21 +4,24 @@ What is told is redacted before anything is made of it, and kept before anybody 
 """
 
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 
+import anyio
 import anyio.to_thread
 
 from live_memory.core.checking.citations import Resolver, endings_of, named_paths
 from live_memory.core.checking.claims import places_in
 from live_memory.core.errors import InvalidRequest
-from live_memory.core.evidence.places import Place, RankedFileText
+from live_memory.core.evidence.places import Place
 from live_memory.core.findings.conclusions import lines_hash
 from live_memory.core.findings.standing import standing_facts
 from live_memory.core.memory.ledger import Fact, Source
 from live_memory.core.memory.notebook import (
+    AUTOMATIC_S,
+    EXPLICIT_S,
     MOST_NOTES,
     MOST_OPEN_HANDOFFS,
     Claim,
@@ -44,13 +47,14 @@ from live_memory.core.memory.window import (
 from live_memory.core.notes.recollection import (
     Kept,
     RecallQuery,
+    Space,
     asked_at_of,
-    kept_in,
     recollected,
 )
 from live_memory.core.reading.observation import clean
 from live_memory.core.reading.redaction import Redactor
-from live_memory.core.values import Instant, RelPath
+from live_memory.core.values import Instant
+from live_memory.flow.notes_beside import changed_places
 from live_memory.flow.reader import QuestionFiles
 from live_memory.flow.user_space import UserSpace
 from live_memory.flow.workspace import Workspace
@@ -69,13 +73,11 @@ __all__ = [
     "Scope",
 ]
 
-_DAY_S = 86_400.0
-# How long a handoff can be claimed.
-AUTOMATIC_S, EXPLICIT_S = 7 * _DAY_S, 30 * _DAY_S
 # A note that names more files lists a folder; a long one is gone through beside the loop.
 _MOST_FILES, _SHORT = 40, 2_000
-# So many are gone through faster than a thread is found for it.
-_FEW = 300
+# What the disk does not give at once is no reason to keep a question waiting.
+_TO_OPEN_S = 1.0
+_LONGEST_REASON = 200
 _SPACES = re.compile(r"[ \t]+\n")
 
 
@@ -171,6 +173,7 @@ class Notes:
         self._opened = opened
         self._redactor = redactor
         self._clock = clock
+        self._cutting_up = anyio.Lock()
 
     async def remember(
         self, cwd: str, draft: NoteDraft, writer: Writer, *, scope: Scope = Scope.WORKSPACE
@@ -221,17 +224,27 @@ class Notes:
         """
         memory = await self._opened(cwd)
         user = await self.user.opened()
-        kept: list[Kept] = []
+        spaces = []
         if scope is not Scope.USER:
-            kept += kept_in(memory.window)
+            spaces.append(Space(memory.window, memory.note_words))
         if scope is not Scope.WORKSPACE:
-            kept += kept_in(user, is_users=True)
-        work = partial(recollected, kept, query, self._clock.now())
-        found = work() if len(kept) <= _FEW else await anyio.to_thread.run_sync(work)
-        page = found[query.offset : query.offset + query.limit]
+            spaces.append(Space(user, self.user.note_words, is_users=True))
+        async with self._cutting_up:
+            for space in spaces:
+                if space.words.behind(space.window.notebook.notes):
+                    notes = space.window.notebook.notes
+                    await anyio.to_thread.run_sync(space.words.of, notes)
+        work = partial(recollected, spaces, query, self._clock.now())
+        found = await anyio.to_thread.run_sync(work)
         with memory.in_use():
-            standing, changed = await _compared(page, memory)
-        return Recalled(memory.identity, tuple(standing), len(found), changed)
+            standing, changed = await _compared(found.page, memory)
+        return Recalled(memory.identity, tuple(standing), found.total, changed)
+
+    async def shared(self) -> Notebook:
+        """What is kept across projects, as far as it is known by now."""
+        with anyio.move_on_after(_TO_OPEN_S):
+            await self.user.opened()
+        return self.user.window.notebook
 
     async def forget(self, cwd: str, ids: Collection[str], reason: str, writer: Writer) -> Forgot:
         """Withdraw notes, facts, past answers and open handoffs, for good.
@@ -388,7 +401,9 @@ class Notes:
 
 def _not_withdrawn(twin: Note) -> Note:
     if twin.withdrawn is not None:
-        why = f": {twin.withdrawn.reason}" if twin.withdrawn.reason else ""
+        # It is somebody else's, and stands in a sentence of ours.
+        reason = " ".join(twin.withdrawn.reason.split())[:_LONGEST_REASON]
+        why = f" ({reason!r})" if reason else ""
         raise InvalidRequest(
             f"this was remembered as {twin.id} and forgotten since{why}; say it in other words if "
             "it holds again"
@@ -430,32 +445,14 @@ async def _compared(
     page: Sequence[Kept], memory: Workspace
 ) -> tuple[Sequence[Kept], dict[str, tuple[Source, ...]]]:
     """Notes with what changed of their places since, and facts that stand, as they are now."""
-    paths: dict[RelPath, None] = {}
-    for one in page:
-        if isinstance(one.item, Note | Fact):
-            paths.update(dict.fromkeys(source.path for source in one.item.sources))
-    if not paths:
-        return page, {}
-    files = await QuestionFiles(memory.indexer.shelf, memory.index).current(paths)
+    desk = QuestionFiles(memory.indexer.shelf, memory.index)
     facts = [one.item for one in page if isinstance(one.item, Fact)]
-    standing = {each.fact.id: each for each in standing_facts(facts, files)}
-    told: list[Kept] = []
-    changed: dict[str, tuple[Source, ...]] = {}
-    for one in page:
-        if isinstance(one.item, Fact):
-            if one.item.id in standing:
-                told.append(replace(one, text=standing[one.item.id].text))
-            continue
-        told.append(one)
-        if isinstance(one.item, Note):
-            gone = [s for s in one.item.sources if not _is_as_it_was(s, files)]
-            changed |= {one.id: tuple(gone)} if gone else {}
-    return told, changed
-
-
-def _is_as_it_was(source: Source, files: Mapping[RelPath, RankedFileText]) -> bool:
-    file = files.get(source.path)
-    if file is None or len(file.lines) < source.end:
-        return False
-    place = Place(source.path, source.start, source.end)
-    return file.sha == source.sha or lines_hash(file.lines, place) == source.lines
+    paths = dict.fromkeys(source.path for fact in facts for source in fact.sources)
+    files = await desk.current(paths) if paths else {}
+    standing = {each.fact.id: each.text for each in standing_facts(facts, files)}
+    told = [
+        replace(one, text=standing.get(one.item.id, "")) if isinstance(one.item, Fact) else one
+        for one in page
+    ]
+    notes = [one.item for one in page if isinstance(one.item, Note)]
+    return [one for one in told if one.text], await changed_places(notes, desk)

@@ -9,7 +9,7 @@ import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from live_memory.core.answer import Answer, Question
-from live_memory.core.companion.chat import Spend
+from live_memory.core.companion.chat import Caps, Spend
 from live_memory.core.errors import Busy, InvalidRequest, LiveMemoryError, Unavailable
 from live_memory.core.memory.ledger import Fact, FactId, Ledger
 from live_memory.core.memory.window import (
@@ -382,7 +382,12 @@ class Hub:
             await self._sharing.share(memory)
             async with self.models.borrowed() as companion:
                 answer = await ask(
-                    memory, question, companion=companion, progress=progress, asked_at=asked_at
+                    memory,
+                    question,
+                    companion=companion,
+                    progress=progress,
+                    asked_at=asked_at,
+                    shared=await self.notebook.shared(),
                 )
         finished = QuestionFinished(
             memory.identity.key,
@@ -415,6 +420,13 @@ class Hub:
         """What models took since the server started."""
         companion = self.models.companion
         return companion.purse.spend if companion else Spend()
+
+    async def spending(self) -> tuple[Spend, Caps | None]:
+        """What models took, also before the start, and the most they may; without a model none."""
+        if self.models.companion is None:
+            return Spend(), None
+        purse = self.models.companion.purse
+        return await purse.known(), purse.caps
 
     async def probe(self) -> ProbeVerdict:
         """Find out what the model in use can carry."""

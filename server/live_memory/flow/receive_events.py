@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import replace
 from typing import Protocol
@@ -13,8 +13,11 @@ import anyio.to_thread
 from live_memory.core.errors import InvalidRequest, LiveMemoryError, StoreUnavailable
 from live_memory.core.hosts.events import (
     AgentConcluded,
+    FileEdited,
+    FileWritten,
     HostEvent,
     HostReport,
+    SessionEnded,
     TaskGiven,
     inside,
     shortened,
@@ -31,6 +34,7 @@ from live_memory.core.reading.observation import visible
 from live_memory.core.reading.redaction import Redactor
 from live_memory.flow.ingest import MOST_CONCLUSIONS, Ingestor
 from live_memory.flow.reader import Reader
+from live_memory.flow.session_diary import SessionDiary
 from live_memory.ports import HostDialect, Missed, Spool, WorkspaceIdentity, Worktrees
 
 __all__ = ["Reception"]
@@ -61,6 +65,11 @@ class _Learner(Protocol):
     @property
     def ingestor(self) -> Ingestor:
         """Where its events go."""
+        ...
+
+    @property
+    def diary(self) -> SessionDiary:
+        """Where it is noted what its sessions do."""
         ...
 
     @property
@@ -194,6 +203,7 @@ class Reception:
     async def _hear(self, reports: Sequence[HostReport], *, project: str | None) -> None:
         subjects: dict[str, list[Interest]] = {}
         said: dict[str, list[Conclusion]] = {}
+        done: dict[str, list[HostReport]] = {}
         events, not_understood = Counter[str](), Counter[str]()
         for report in reports:
             cwd = project or report.cwd
@@ -206,6 +216,7 @@ class Reception:
             for event in report.events:
                 said.setdefault(cwd, []).extend(self._said(event))
                 found += (one for one in notices_of(event) if not _is_in(private, one))
+            done.setdefault(cwd, []).append(_without(private, report))
         unkept: StoreUnavailable | None = None
         with ExitStack() as held:
             # Every workspace is found before any is told.
@@ -228,9 +239,12 @@ class Reception:
                     await workspace.hear(found, events=count)
                 except StoreUnavailable as problem:
                     unkept = problem
-        self._look.set()
-        if unkept is not None:
-            raise unkept
+            self._look.set()
+            if unkept is not None:
+                raise unkept
+            for cwd, its in done.items():
+                await homes[cwd].diary.note(its)
+            await self._end_elsewhere(done, {home.identity for home in homes.values()}, held)
 
     def _said(self, event: HostEvent) -> Iterator[Conclusion]:
         """What an agent concluded, with its task, as the host tells it."""
@@ -271,6 +285,23 @@ class Reception:
                     found.append((other, its))
         return found
 
+    async def _end_elsewhere(
+        self,
+        done: Mapping[str, Sequence[HostReport]],
+        told: Collection[WorkspaceIdentity],
+        held: ExitStack,
+    ) -> None:
+        """A session in a window of several projects is told to end in one of them."""
+        for report in (report for its in done.values() for report in its):
+            ended = tuple(one for one in report.events if isinstance(one, SessionEnded))
+            for folder in report.folders if ended else ():
+                try:
+                    other = await self._workspace(folder, held)
+                except LiveMemoryError:
+                    continue  # it is no project
+                if other.identity not in told:
+                    await other.diary.note([replace(report, events=ended)])
+
     async def _workspace(self, cwd: str, held: ExitStack) -> _Learner:
         until, recent = self._recent.get(cwd, (0.0, None))
         if recent is not None and anyio.current_time() < until and not recent.is_closing:
@@ -305,7 +336,18 @@ def _told_of(report: HostReport) -> object:
 def _is_in(folders: Sequence[str], subject: Interest) -> bool:
     if isinstance(subject, AnythingChanged | Conclusion):
         return False
-    return any(subject.path == folder or inside(folder, subject.path) for folder in folders)
+    return _lies_in(folders, subject.path)
+
+
+def _lies_in(folders: Sequence[str], path: str) -> bool:
+    return any(path == folder or inside(folder, path) for folder in folders)
+
+
+def _without(folders: Sequence[str], report: HostReport) -> HostReport:
+    """A report without the edits of files in these folders."""
+    edits = FileEdited | FileWritten
+    kept = (e for e in report.events if not (isinstance(e, edits) and _lies_in(folders, e.path)))
+    return replace(report, events=tuple(kept))
 
 
 async def _cleaned(said: Conclusion, cwd: str, home: _Learner) -> Conclusion:

@@ -4,6 +4,7 @@ import anyio
 
 from live_memory.core.errors import StoreUnavailable, Unavailable
 from live_memory.core.memory.window import Telling, Window, apply
+from live_memory.core.notes.recollection import NoteWords
 from live_memory.core.saving.snapshot import Memory
 from live_memory.core.signals import SnapshotQuarantined
 from live_memory.core.values import WorkspaceKey
@@ -20,7 +21,7 @@ class UserSpace:
     """Owner of what a user keeps across projects; nothing is harvested into it."""
 
     def __init__(self, *, store: SnapshotStore, signals: SignalSink) -> None:
-        self.window = Window()
+        self.window, self.note_words = Window(), NoteWords()
         self.problems: tuple[str, ...] = ()
         self._store = store
         self._signals = signals

@@ -20,15 +20,19 @@ from live_memory.core.memory.window import (
     FileChanged,
     FileGone,
     FileObserved,
+    HandoffCancelled,
+    HandoffClaimed,
     HandoffLeft,
     MemoryEvent,
     NoteTold,
     NoteWritten,
+    Purged,
     QuestionAnswered,
     Window,
     apply,
     questions,
 )
+from live_memory.core.notes.recollection import NoteWords
 from live_memory.core.reading.lookup import Listing
 from live_memory.core.saving.journal import holds_secret
 from live_memory.core.saving.snapshot import Beginning, Memory
@@ -43,6 +47,7 @@ from live_memory.flow.ingest import Ingestor
 from live_memory.flow.model_slot import Borrowed
 from live_memory.flow.persist import Persister, beginning_of, restored
 from live_memory.flow.reader import Reader
+from live_memory.flow.session_diary import SessionDiary
 from live_memory.ports import (
     Clock,
     EvidenceIndex,
@@ -65,7 +70,10 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The world of one workspace; without a watcher, changes are found when a question comes in."""
+    """The world of one workspace; without a watcher, changes are found when a question comes in.
+
+    With `leaves_handoffs` the end of a session leaves one, and a session that begins hears of them.
+    """
 
     reader: Reader
     index: EvidenceIndex
@@ -76,6 +84,7 @@ class Surroundings:
     max_context_tokens: int
     watcher: Watcher | None = None
     updates_at_once: int = 2
+    leaves_handoffs: bool = True
 
     def freshness(self, *, index: Callable[[], EvidenceIndex]) -> Freshness:
         """What compares memory with the disk."""
@@ -106,6 +115,17 @@ class Surroundings:
             conclude=Admission(indexer, clock=self.clock),
         )
 
+    def diary(self, identity: WorkspaceIdentity, ingestor: Ingestor) -> SessionDiary:
+        """What notes what sessions do, and leaves it at their end."""
+        return SessionDiary(
+            identity,
+            ingestor=ingestor,
+            reader=self.reader,
+            store=self.store,
+            clock=self.clock,
+            is_on=self.leaves_handoffs,
+        )
+
     def compactor(
         self, identity: WorkspaceIdentity, *, index: Callable[[], EvidenceIndex]
     ) -> Compactor:
@@ -124,6 +144,7 @@ class Surroundings:
 _INBOX = 1_024
 _DRAIN_S, _FEW_NAMES = 2.0, 10
 FileEvent = FileObserved | FileChanged | FileGone
+_OF_HANDOFFS = (HandoffLeft, HandoffClaimed, HandoffCancelled, Purged)
 _MOST_HEARD = 1_000
 # What is not kept while learning is paused: what is asked, seen and concluded goes by, and who
 # tells something hears so. That a file changed is no such thing: nothing old may be current.
@@ -173,19 +194,23 @@ class Workspace:
         self.turns = turns
         self.reader = given.reader
         self.max_context_tokens = given.max_context_tokens
+        self._clock = given.clock
         self.sandbox = given.reader.sandbox
-        self.window = Window()
+        self.window, self.note_words = Window(), NoteWords()
         # No part refers back to the whole: so what a closed one held is free without a look
         # through all objects, which leaves out what a large index has set apart.
         indexer = self.indexer = given.indexer(identity)
         self.freshness = given.freshness(index=lambda: indexer.index)
         self.ingestor = given.ingestor(identity, indexer, self.freshness)
+        self.diary = given.diary(identity, self.ingestor)
         self.compactor = given.compactor(identity, index=lambda: indexer.index)
         self._hint = partial(self.ingestor.offer, events=0)
         self.watching = Watching(
             identity, watcher=given.watcher, offer=self._hint, signals=given.signals
         )
         self._store = given.store
+        self._clock = given.clock
+        self._tells_open, self._telling = given.leaves_handoffs, anyio.Lock()
         self._signals = given.signals
         self.last_sent: SentPrompt | None = None
         # What was told of files last, for a person to look at: it outlives the entries.
@@ -256,6 +281,12 @@ class Workspace:
         self._set_aside = carried.set_aside
 
     @property
+    def told_now(self) -> tuple[int, int]:
+        """How many notes count, and how many handoffs can be claimed, at this time."""
+        now, notebook = self._clock.now(), self.window.notebook
+        return sum(n.counts_at(now) for n in notebook.notes), len(notebook.open_handoffs(now))
+
+    @property
     def problems(self) -> tuple[str, ...]:
         """What keeps this workspace from being whole, in words for a person."""
         unsaved = self._persister.problem if self._persister else None
@@ -286,6 +317,7 @@ class Workspace:
                 tasks.start_soon(persister.run)
                 tasks.start_soon(self.ingestor.run, lambda: self.views, self.record)
                 tasks.start_soon(self.compactor.run, lambda: self.window, self.record, borrowed)
+                tasks.start_soon(self.diary.run, lambda: self.window, self.record)
                 tasks.start_soon(self.watching.run, lambda: self.views)
                 tasks.start_soon(self._begin)
                 if self._unread:
@@ -300,9 +332,13 @@ class Workspace:
                     self._fold(letter)
                 for event in await self.ingestor.rest(self.views):
                     self._fold(_Letter(event))
+            for left in self.diary.rest(self.window):
+                self._fold(_Letter(left))
             self._inbox.close()
             await persister.flush()
             with anyio.CancelScope(shield=True):
+                await self._tell_open()
+                await self.diary.close()
                 await self.watching.aclose()
                 await self.index.aclose()
                 await self.sandbox.aclose()
@@ -337,8 +373,15 @@ class Workspace:
         await letter.applied.wait()
         if letter.is_refused.is_set():
             raise self._paused
-        if self._persister is not None:
-            await self._persister.promised(event)
+        try:
+            if self._persister is not None:
+                await self._persister.promised(event)
+        finally:
+            if isinstance(event, _OF_HANDOFFS):
+                await self._tell_open()
+        if isinstance(event, Purged):
+            # What a handoff was put together from.
+            await self.diary.forget()
 
     def refuse_if_paused(self) -> None:
         """Refuse to keep what somebody tells while learning is paused, as an `InvalidRequest`."""
@@ -382,6 +425,14 @@ class Workspace:
             await self._persister.heard(clean)
         elif clean and self.is_closing:
             raise StoreUnavailable("this workspace is closing")
+
+    async def _tell_open(self) -> None:
+        """Let sessions that begin know of open handoffs; that is a hint, which may be missing."""
+        with suppress(StoreUnavailable):
+            async with self._telling:
+                open_now = self.window.notebook.open_handoffs(self._clock.now())
+                until = [one.expires_at for one in open_now] if self._tells_open else []
+                await self._store.tell_open(self.identity.key, until)
 
     def _clean(self, subjects: Sequence[Interest]) -> list[Interest]:
         """Those that may be written down."""
@@ -439,6 +490,9 @@ class Workspace:
             self._hint(found.memory.heard)
             for entry in self.window.entries[-_MOST_HEARD:]:
                 self._note(entry.content)
+        with suppress(StoreUnavailable):
+            await self.diary.take_up()
+        await self._tell_open()
         self._signals.emit(WorkspaceOpened(key, len(self.window.entries)))
         return Persister(
             self.identity,
@@ -457,6 +511,7 @@ class WorkspaceStats:
     and nothing before the first. While it `is_paused` nothing is learned.
 
     Of the `facts`, `findings` are what agents concluded, and the file of `stale_facts` has changed.
+    `notes` are those that count, `open_handoffs` those that can be claimed.
     `window_parts` says what `window_tokens` are made of. `tokens_saved` is by `core/savings`.
     """
 
@@ -468,6 +523,8 @@ class WorkspaceStats:
     questions_answered_by_findings: int
     stale_facts: int
     rejected_facts: int
+    notes: int
+    open_handoffs: int
     compactions: int
     last_compaction: PastCompaction | None
     questions: int
@@ -518,6 +575,7 @@ async def statistics(memory: Workspace) -> WorkspaceStats:
     findings, stale = await anyio.to_thread.run_sync(_counts, facts) if is_much else _counts(facts)
     current = sum(file.sha is not None for file in shown.values())
     asked = questions(window)
+    notes, open_handoffs = memory.told_now
     return WorkspaceStats(
         workspace=memory.identity,
         known_files=current + len(window.settled.keys() - shown.keys()),
@@ -527,6 +585,8 @@ async def statistics(memory: Workspace) -> WorkspaceStats:
         questions_answered_by_findings=sum(bool(q.answer.facts) for q in asked),
         stale_facts=stale,
         rejected_facts=window.ledger.rejected,
+        notes=notes,
+        open_handoffs=open_handoffs,
         compactions=memory.compactor.count,
         last_compaction=next(reversed(memory.compactor.lately), None),
         questions=len(asked),

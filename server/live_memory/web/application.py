@@ -2,7 +2,7 @@
 
 import gc
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol, cast
@@ -14,10 +14,12 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from live_memory.client.offer import TOOLS
 from live_memory.core.answer import Answer, Question
 from live_memory.core.errors import InvalidRequest
 from live_memory.flow import ingest
 from live_memory.flow.jobs import Ask, Jobs, Progress
+from live_memory.flow.notes import Notes
 from live_memory.flow.open_workspaces import Hub
 from live_memory.flow.receive_events import Reception
 from live_memory.ports import Clock, WorkspaceIdentity
@@ -25,9 +27,10 @@ from live_memory.web import guard, routes, serving
 from live_memory.web.guard import Drain, problem_of
 from live_memory.web.identity import Identity
 from live_memory.web.keeping_routes import KeepingRoutes
+from live_memory.web.note_routes import NoteRoutes
 from live_memory.web.page.page_routes import PageRoutes
 from live_memory.web.page_links import PageLinks
-from live_memory.web.routes import Reload, Routes, check_shape
+from live_memory.web.routes import InForce, Reload, Routes, check_shape
 
 __all__ = ["Application", "McpLimits", "McpModule", "McpMount", "published_limits"]
 
@@ -50,7 +53,15 @@ class McpModule(Protocol):
     """What is imported late."""
 
     def serving(
-        self, ask: Ask, *, clock: Clock, jobs: Jobs | None, port: int, limits: McpLimits
+        self,
+        ask: Ask,
+        *,
+        clock: Clock,
+        jobs: Jobs | None,
+        notes: Notes,
+        tools: Collection[str],
+        port: int,
+        limits: McpLimits,
     ) -> AbstractAsyncContextManager[ASGIApp]:
         """The protocol's endpoint, while its sessions may live."""
         ...
@@ -145,8 +156,10 @@ class Application:
         identity: Identity,
         clock: Clock,
         reload: Reload,
+        in_force: InForce,
         reception: Reception,
         limits: McpLimits = _LIMITS,
+        tools: Collection[str] = TOOLS,
         has_async_tools: bool = False,
     ) -> None:
         self._hub = hub
@@ -155,7 +168,13 @@ class Application:
         jobs = hub.jobs if has_async_tools else None
         self._mcp = McpMount(
             lambda module: module.serving(
-                self.ask, clock=clock, jobs=jobs, port=identity.port, limits=limits
+                self.ask,
+                clock=clock,
+                jobs=jobs,
+                notes=hub.notebook,
+                tools=tools,
+                port=identity.port,
+                limits=limits,
             ),
             drain=drain,
         )
@@ -166,6 +185,7 @@ class Application:
             identity=identity,
             clock=clock,
             reload=reload,
+            in_force=in_force,
             reception=reception,
         )
         keeping = KeepingRoutes(hub, reception=reception)
@@ -173,6 +193,7 @@ class Application:
         # Clients of MCP are configured by hand, with and without the slash.
         self.routes = [
             *ours.table(),
+            *NoteRoutes(hub, clock=clock).table(),
             *keeping.table(),
             *page.table(),
             Route("/mcp", self._mcp),

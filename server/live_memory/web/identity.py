@@ -101,7 +101,7 @@ class RunningServer:
     """Where the server of a data folder says that it is; believed only with a proof.
 
     `mode` says who looks after it: nobody but us (`background`), or whoever started it;
-    `async_tools` whether it offers those.
+    `tools` are those that it offers, and `async_tools` whether it offers those too.
     """
 
     host: str
@@ -110,6 +110,7 @@ class RunningServer:
     version: str
     mode: str = "unknown"
     async_tools: bool = False
+    tools: tuple[str, ...] = ()
 
 
 def is_proof(token: str, *, nonce: str, port: int, reply: Mapping[str, object]) -> bool:

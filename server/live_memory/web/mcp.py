@@ -2,10 +2,9 @@
 
 import json
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import anyio
 from mcp import MCPError
@@ -24,17 +23,23 @@ from mcp.types import (
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from live_memory import __version__, client
+from live_memory import __version__
+from live_memory.client.offer import offer
 from live_memory.core.answer import Question, render
 from live_memory.core.errors import InvalidRequest, LiveMemoryError
 from live_memory.flow.jobs import Ask, Jobs
+from live_memory.flow.notes import Notes
 from live_memory.ports import Clock
 from live_memory.web.application import McpLimits
 from live_memory.web.guard import problem_of
+from live_memory.web.note_calls import NoteCalls, caller_of
+from live_memory.web.note_tools import NOTE_TOOLS, NoteTools
 from live_memory.web.routes import folder, parse_question, project_of, while_there
 
 _Context = ServerRequestContext[object, object]
 _SUBMIT, _RESULT = "ask_live_memory_submit", "ask_live_memory_result"
+# What a session is called that is opened again for a client.
+_OPENED_AGAIN = "opened-again"
 
 _HOST, _SESSION, _VERSION = b"host", b"mcp-session-id", b"mcp-protocol-version"
 # Said by requests of the newer protocol, which stand alone.
@@ -143,7 +148,7 @@ class Sessions:
     async def _open(self, headers: dict[bytes, bytes]) -> bytes | None:
         """Open a session as a client of this version does; nothing where there is no room."""
         version = headers.get(_VERSION, _FIRST_VERSION)
-        who = {"name": "opened-again", "version": __version__}
+        who = {"name": _OPENED_AGAIN, "version": __version__}
         began = {
             "protocolVersion": version.decode("latin-1"),
             "capabilities": {},
@@ -268,20 +273,24 @@ async def _to_nobody(_: Message) -> None:
     """Let go of the reply."""
 
 
-# What clients are told of us. The bridge tells the same before it knows of any server.
-_OFFERED = json.loads(Path(client.__file__).with_name("offered.json").read_text(encoding="utf-8"))
-
-
 class _Tools:
-    """The tools; what they are given is checked by the rules of `/v1/ask`."""
+    """The tools; what they are given is checked by the rules of the routes under `/v1`."""
 
-    def __init__(self, ask: Ask, *, clock: Clock, jobs: Jobs | None) -> None:
+    def __init__(
+        self,
+        ask: Ask,
+        *,
+        clock: Clock,
+        jobs: Jobs | None,
+        notes: Notes,
+        offered: Sequence[Mapping[str, object]],
+    ) -> None:
         """Those that answer later need `jobs`."""
         self._ask_hub = ask
         self._clock = clock
         self._jobs = jobs
-        offered = _OFFERED["tools"] + ([] if jobs is None else _OFFERED["asyncTools"])
-        self._tools = {one["name"]: Tool.model_validate(one) for one in offered}
+        self._notes = NoteTools(NoteCalls(notes, clock=clock), clock=clock)
+        self._tools = {tool.name: tool for tool in map(Tool.model_validate, offered)}
 
     async def list(self, _: _Context, __: PaginatedRequestParams | None) -> ListToolsResult:
         """Say what there is."""
@@ -299,6 +308,14 @@ class _Tools:
         try:
             if params.name == _RESULT:
                 text = self._result(given)
+            elif params.name in NOTE_TOOLS:
+                headers = _headers(context)
+                text = await self._notes.call(
+                    params.name,
+                    given,
+                    lambda: folder(given.get("cwd"), project_of(headers)),
+                    caller_of(headers, host=_client_of(context)),
+                )
             else:
                 cwd = await folder(given.get("cwd"), project_of(_headers(context)))
                 question = parse_question(
@@ -342,29 +359,51 @@ def _headers(context: _Context) -> Mapping[str, str] | None:
     return context.request.headers if isinstance(context.request, Request) else None
 
 
+def _client_of(context: _Context) -> str:
+    """What the client calls itself, where it has said so."""
+    said = context.session.client_params
+    name = said.client_info.name if said is not None else ""
+    return "" if name == _OPENED_AGAIN else name
+
+
 def _text(text: str, *, is_error: bool = False) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=text)], is_error=is_error)
 
 
-def build(ask: Ask, *, clock: Clock, jobs: Jobs | None = None) -> Server[object]:
-    """The protocol's server with our tools."""
-    tools = _Tools(ask, clock=clock, jobs=jobs)
+def build(
+    ask: Ask,
+    *,
+    clock: Clock,
+    notes: Notes,
+    tools: Collection[str],
+    jobs: Jobs | None = None,
+) -> Server[object]:
+    """The protocol's server with our tools. The bridge offers the same before any server runs."""
+    offered = offer(tools, has_async_tools=jobs is not None)
+    ours = _Tools(ask, clock=clock, jobs=jobs, notes=notes, offered=offered["tools"])
     return Server(
-        _OFFERED["serverInfo"]["name"],
+        offered["serverInfo"]["name"],
         version=__version__,
-        instructions=_OFFERED["instructions"],
-        get_tool_input_schema=tools.schema,
-        on_list_tools=tools.list,
-        on_call_tool=tools.call,
+        instructions=offered["instructions"],
+        get_tool_input_schema=ours.schema,
+        on_list_tools=ours.list,
+        on_call_tool=ours.call,
     )
 
 
 @asynccontextmanager
 async def serving(
-    ask: Ask, *, clock: Clock, jobs: Jobs | None, port: int, limits: McpLimits
+    ask: Ask,
+    *,
+    clock: Clock,
+    jobs: Jobs | None,
+    notes: Notes,
+    tools: Collection[str],
+    port: int,
+    limits: McpLimits,
 ) -> AsyncIterator[ASGIApp]:
     """The protocol's endpoint, while its sessions may live."""
-    server = build(ask, clock=clock, jobs=jobs)
+    server = build(ask, clock=clock, notes=notes, tools=tools, jobs=jobs)
     # The guard in front is stricter; the library's own check stays as a second lock.
     hosts = [f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")]
     server.streamable_http_app(

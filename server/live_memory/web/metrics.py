@@ -23,6 +23,8 @@ _OF_WORKSPACE = {
     "facts": "Facts in the ledger, findings among them.",
     "findings": "Facts that agents concluded.",
     "stale_facts": "Facts whose files changed since.",
+    "notes": "Notes that people and agents told, and that count.",
+    "open_handoffs": "Handoffs that can be claimed.",
     "questions": "Questions answered.",
     "questions_answered_by_findings": "Questions that findings led.",
     "window_tokens": "Tokens in the window.",

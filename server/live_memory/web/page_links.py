@@ -4,15 +4,21 @@ import hashlib
 import secrets
 from collections.abc import Callable
 
-__all__ = ["LINK_S", "PAGE_FILES", "PAGE_KEY", "PageLinks"]
+__all__ = ["LINK_S", "PAGE_FILES", "PAGE_KEY", "PAGE_PARTS", "PageLinks"]
 
 LINK_S = 60.0
 # Links that wait to be used; the oldest gives way.
 _MOST = 8
 
+_SCRIPTS = (
+    *("answers", "charts", "drawing", "findings", "forms", "handoffs", "notes", "overview"),
+    *("page", "server", "summary", "text", "timeline", "told", "words"),
+)
+# The files that the page loads, beside the one that it begins with.
+PAGE_PARTS = ("page.css", *(f"{name}.js" for name in _SCRIPTS))
 # Anybody may read these: they are the same for all and hold nothing of anyone's.
 PAGE_FILES = frozenset(
-    ("GET", path) for path in ("/", "/ui", "/ui/page.js", "/ui/text.js", "/ui/page.css")
+    ("GET", path) for path in ("/", "/ui", *(f"/ui/{name}" for name in PAGE_PARTS))
 )
 # Where a link is given for a key.
 PAGE_KEY = "/v1/page/key"

@@ -31,6 +31,7 @@ from live_memory.web.identity import Identity, health_form
 from live_memory.web.schemas import (
     answer_form,
     answered_form,
+    caps_form,
     entry_form,
     fact_form,
     record_form,
@@ -46,6 +47,7 @@ __all__ = [
     "MOST_ENTRIES",
     "MOST_EVENTS",
     "MOST_FACTS",
+    "InForce",
     "Reload",
     "Routes",
     "cancel_when_gone",
@@ -343,6 +345,8 @@ _FEW_FACTS = 1_000
 
 # Reads the configuration again; gives the name of the model that is used from now on.
 Reload = Callable[[], Awaitable[str | None]]
+# Value and source of each setting that the server has now, without secrets.
+InForce = Callable[[], Mapping[str, Mapping[str, object]]]
 Handler = Callable[[Request], Awaitable[ASGIApp]]
 
 
@@ -358,12 +362,14 @@ class Routes:
         identity: Identity,
         clock: Clock,
         reload: Reload,
+        in_force: InForce,
         reception: Reception,
     ) -> None:
         self._hub = hub
         self._ask = ask
         self._reception = reception
         self._reload = reload
+        self._in_force = in_force
         self._drain = drain
         self._identity = identity
         self._clock = clock
@@ -377,6 +383,7 @@ class Routes:
             get_route("/stats", self.stats),
             get_route("/metrics", self.metrics),
             post_route("/reload", self.reload),
+            get_route("/v1/config", self.config),
             post_route("/clear", self.clear),
             get_route("/v1/answers", self.answers),
             get_route("/v1/facts", self.facts),
@@ -402,8 +409,11 @@ class Routes:
 
     async def stats(self, request: Request) -> ASGIApp:
         """Figures of one workspace."""
-        stats = await self._hub.stats(await workspace_of(request.query_params, request, self._hub))
-        return json_reply({**stats_form(stats), "spend": spend_form(self._hub.spend)})
+        hub = self._hub
+        stats = await hub.stats(await workspace_of(request.query_params, request, hub))
+        spend, caps = await hub.spending()
+        against = caps_form(spend, caps, now=self._clock.now())
+        return json_reply({**stats_form(stats), "spend": spend_form(spend), **against})
 
     async def metrics(self, _request: Request) -> ASGIApp:
         """Figures of what is open now, for Prometheus."""
@@ -488,6 +498,12 @@ class Routes:
         """Read the configuration again and use its model from now on."""
         nothing_in(await json_object(request))
         return json_reply({"model": await self._reload()})
+
+    async def config(self, _request: Request) -> ASGIApp:
+        """Each setting that the server has now with its source, and which model answers."""
+        companion = self._hub.models.companion
+        model = companion.model.abilities.model if companion else None
+        return json_reply({"model": model, "settings": self._in_force()})
 
     async def test_model(self, request: Request) -> ASGIApp:
         """Ask the model once and say what it can carry."""

@@ -5,7 +5,7 @@ from enum import Enum
 from typing import Any
 
 from live_memory.core.answer import Answer
-from live_memory.core.companion.chat import Spend
+from live_memory.core.companion.chat import Caps, Spend
 from live_memory.core.memory.ledger import Fact
 from live_memory.core.memory.window import (
     Entry,
@@ -16,13 +16,14 @@ from live_memory.core.memory.window import (
     QuestionAnswered,
 )
 from live_memory.core.reading.observation import clean, visible
-from live_memory.core.values import ContentHash, RelPath, WorkspaceKey
+from live_memory.core.values import ContentHash, Instant, RelPath, WorkspaceKey
 from live_memory.flow.workspace import WorkspaceStats
 from live_memory.ports import WorkspaceIdentity
 
 __all__ = [
     "answer_form",
     "answered_form",
+    "caps_form",
     "entry_form",
     "fact_form",
     "file_event_form",
@@ -47,6 +48,7 @@ def answer_form(workspace: WorkspaceIdentity, answer: Answer) -> dict[str, objec
         **record_form(answer, "usage", "stop"),
         "workspace": record_form(workspace),
         "notice": _form(answer.notice),
+        "told": _form(answer.told),
     }
 
 
@@ -121,6 +123,17 @@ def stats_form(stats: WorkspaceStats) -> dict[str, object]:
 def spend_form(spend: Spend) -> dict[str, object]:
     """What models took since the server started, over all workspaces, by cause."""
     return {cause.value: record_form(spent) for cause, spent in spend.by_cause.items()}
+
+
+def caps_form(spend: Spend, caps: Caps | None, *, now: Instant) -> dict[str, object]:
+    """The caps, with what counts against each by the same name; without a model none.
+
+    A cap of 0 is none.
+    """
+    return {
+        "caps": caps and record_form(caps),
+        "spent_lately": caps and record_form(spend.lately(now)),
+    }
 
 
 def record_form(value: Any, *names: str) -> dict[str, object]:

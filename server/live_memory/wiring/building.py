@@ -102,6 +102,7 @@ class _Opener:
             max_context_tokens=self._settings.max_context_tokens,
             watcher=DiskWatcher(identity.root) if self._settings.watch else None,
             updates_at_once=1 + spare_processors(),
+            leaves_handoffs=self._settings.handoffs,
         )
         limits = self._settings.max_parallel_questions, self._settings.max_queue
         memory = Workspace(identity, given, turns=Turns(at_once=limits[0], queue=limits[1]))
@@ -162,11 +163,19 @@ def build(
     companions = _Companions(settings, os.environ)
     hub = _hub(settings, identity, companion=companions.build(settings), log=log)
 
+    held = configuration
+
     async def reload() -> str | None:
+        nonlocal held
         # Where the configuration and a client's programs are is looked for on the disk.
-        companion = await anyio.to_thread.run_sync(lambda: companions.build(reread().settings))
+        latest = await anyio.to_thread.run_sync(reread)
+        companion = await anyio.to_thread.run_sync(companions.build, latest.settings)
         await hub.models.swap(companion)
+        held = held.reread(latest)
         return companion.model.abilities.model if companion else None
+
+    def in_force() -> Mapping[str, Mapping[str, object]]:
+        return held.shown()
 
     reception = Reception(
         _dialect(settings),
@@ -182,7 +191,9 @@ def build(
         identity=identity,
         clock=_SystemClock(),
         reload=reload,
+        in_force=in_force,
         reception=reception,
+        tools=settings.tools,
         has_async_tools=settings.async_tools,
     )
 

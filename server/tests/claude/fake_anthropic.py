@@ -1,23 +1,26 @@
 """A scripted stand-in for the Messages API: the real client talks to it, no model is involved.
 
 Requests that offer tools take the scripted turns in order; the rest (a session's title and the
-like) get the least that fits. A turn is a text, or a tool call `(name, input)`.
+like) get the least that fits. A turn is a text, or a tool call `(name, input)`; `SHOWN` is the text
+of a model that shows the code block of its prompt.
 """
 
 import json
+import re
 import threading
 import uuid
 from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Self
 
-__all__ = ["FakeAnthropic", "Json", "Turn"]
+__all__ = ["SHOWN", "FakeAnthropic", "Json", "Turn"]
 
 Json = dict[str, object]
 Turn = str | tuple[str, Json]
 
 _USAGE: Json = {"input_tokens": 100, "output_tokens": 20, "service_tier": "standard"}
 _AFTER = "done"
+SHOWN = "what the prompt's code block says"
 
 
 class FakeAnthropic:
@@ -46,7 +49,8 @@ class FakeAnthropic:
             return _side_answer(request)
         with self._lock:
             self.requests.append(request)
-            return self._turns.pop(0) if self._turns else _AFTER
+            turn = self._turns.pop(0) if self._turns else _AFTER
+        return _code_block(request) if turn == SHOWN else turn
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -139,6 +143,16 @@ def _events(message: Json) -> Iterator[Json]:
     stop = {"stop_reason": message["stop_reason"], "stop_sequence": None}
     yield {"type": "message_delta", "delta": stop, "usage": message["usage"]}
     yield {"type": "message_stop"}
+
+
+def _code_block(request: Json) -> str:
+    """The last one of the prompt; what the client adds for itself follows it."""
+    messages = request["messages"]
+    assert isinstance(messages, list)
+    content = next(one["content"] for one in reversed(messages) if one["role"] == "user")
+    texts = [content] if isinstance(content, str) else [one.get("text", "") for one in content]
+    blocks = re.findall(r"^```\n.*?\n```$", "\n".join(texts), re.DOTALL | re.MULTILINE)
+    return str(blocks[-1])
 
 
 def _side_answer(request: Json) -> str:

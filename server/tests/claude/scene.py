@@ -25,11 +25,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from tests.claude.fake_anthropic import FakeAnthropic, Turn
+from tests.claude.keyboard import Keyboard
 from tests.support.scripted_endpoint import Text, Tools, serving
 
 __all__ = ["play", "stop_server", "told"]
 
 _EACH_S = 60
+_STOP_S = 15
 _NOT_FOUND = b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
@@ -72,6 +74,8 @@ def _run(command: object, environ: dict[str, str], api: FakeAnthropic) -> dict[s
     words = [str(word) for word in _list(command["words"])]
     if command["typed"] is not None:
         return _typed(words, environ, str(command["cwd"]), str(command["typed"]), api)
+    if command["keys"]:
+        return _at_keyboard(words, environ, str(command["cwd"]), _list(command["keys"]))
     done = subprocess.run(
         words,
         cwd=str(command["cwd"]),
@@ -83,6 +87,20 @@ def _run(command: object, environ: dict[str, str], api: FakeAnthropic) -> dict[s
         check=False,
     )
     return {"returncode": done.returncode, "stdout": done.stdout, "stderr": done.stderr}
+
+
+def _at_keyboard(
+    words: list[str], environ: dict[str, str], cwd: str, keys: list[object]
+) -> dict[str, object]:
+    """Have each prompt answered before the next one is typed."""
+    screens = []
+    with Keyboard(words, environ=environ, cwd=cwd, folder=Path(environ["TMPDIR"])) as keyboard:
+        for prompt, awaited in map(_list, keys):
+            if prompt:
+                keyboard.say(str(prompt))
+            keyboard.wait(str(awaited))
+            screens.append(keyboard.screen())
+    return {"returncode": 0, "stdout": "", "stderr": "", "screens": screens}
 
 
 def _typed(
@@ -160,12 +178,24 @@ def _stranger(port: int, heard: list[str], *, talks: bool) -> Iterator[None]:
 
 
 def stop_server(data_dir: Path) -> None:
-    """End the server that a scene started, where there is one."""
+    """End the server that a scene started, where there is one, and let it save what it has."""
     try:
         pid = json.loads((data_dir / "server.json").read_text())["pid"]
         os.kill(pid, signal.SIGTERM)
+        until = time.monotonic() + _STOP_S
+        while time.monotonic() < until and not _is_gone(pid):
+            time.sleep(0.02)  # there is nothing to wait on in a process that is not our own
     except (FileNotFoundError, NotADirectoryError, ProcessLookupError):
         pass
+
+
+def _is_gone(pid: int) -> bool:
+    try:
+        # Whose parent is gone is a child of the first process, which a scene may be.
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:
+        os.kill(pid, 0)
+        return False
 
 
 def _turn(value: object) -> Turn:

@@ -25,6 +25,7 @@ __all__ = [
     "Run",
     "Stage",
     "cut_off",
+    "results_of",
     "set_stage",
     "verified_lines",
 ]
@@ -42,6 +43,7 @@ PROJECT = {
     "client.py": "from settings import RETRY_LIMIT\n\n\ndef send() -> int: return RETRY_LIMIT\n",
 }
 _SCENE_S = 100
+_KEY = "dummy-key"
 # Nothing can leave, and when the scene ends, every process in it ends.
 _CUT_OFF = [
     *("unshare", "--map-root-user", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"),
@@ -51,20 +53,26 @@ _CUT_OFF = [
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one command of the client did."""
+    """What one command of the client did; `screens` are those after each prompt of `keys`."""
 
     returncode: int
     stdout: str
     stderr: str
+    screens: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A run of the client elsewhere than in the project, or with a prompt typed at its terminal."""
+    """A run of the client elsewhere than in the project, or with a prompt typed at its terminal.
+
+    Of `keys`, each is a prompt for somebody at the keyboard, and a text that is on the screen once
+    it is answered; before the first one, what is on the screen when the client is ready.
+    """
 
     words: Sequence[str]
     cwd: Path | None = None
     typed: str | None = None
+    keys: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +100,7 @@ class Outcome:
 
     def tool_results(self) -> list[str]:
         """What each call gave back, in order, as the model saw it in the end."""
-        return list(_texts(self.requests[-1]["messages"], inside="tool_result"))
+        return results_of(self.requests[-1])
 
     def answers(self) -> list[str]:
         """Each answer of ours, in order, over all sessions."""
@@ -164,7 +172,7 @@ class Stage:
         )
         outcome = json.loads(left.read_text())
         return Outcome(
-            runs=tuple(Run(**run) for run in outcome["runs"]),
+            runs=tuple(_run(**run) for run in outcome["runs"]),
             requests=tuple(outcome["requests"]),
             heard=tuple(outcome["heard"]),
             told=tuple(outcome["told"]),
@@ -173,7 +181,17 @@ class Stage:
     def _planned(self, command: Sequence[str] | Client) -> dict[str, object]:
         one = command if isinstance(command, Client) else Client(command)
         words, cwd = ["claude", *one.words], str(one.cwd or self.project)
-        return {"words": words, "cwd": cwd, "typed": one.typed}
+        return {"words": words, "cwd": cwd, "typed": one.typed, "keys": one.keys}
+
+    def settle_in(self) -> None:
+        """Answer what the client asks a new user before the first prompt."""
+        known = {
+            "hasCompletedOnboarding": True,
+            "theme": "dark",
+            "customApiKeyResponses": {"approved": [_KEY], "rejected": []},
+            "projects": {str(self.project): {"hasTrustDialogAccepted": True}},
+        }
+        (self.folder / "home/.claude/.claude.json").write_text(json.dumps(known))
 
     def server_log(self) -> str:
         """What the server said, for a test that fails."""
@@ -190,12 +208,16 @@ class Stage:
             "CLAUDE_CONFIG_DIR": str(home / ".claude"),
             "TMPDIR": str(self.folder / "tmp"),
             "LANG": "C.UTF-8",
-            "ANTHROPIC_API_KEY": "dummy-key",
+            "ANTHROPIC_API_KEY": _KEY,
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_TELEMETRY": "1",
             "DISABLE_ERROR_REPORTING": "1",
             "DISABLE_AUTOUPDATER": "1",
         }
+
+
+def _run(screens: Sequence[str] = (), **told: Any) -> Run:
+    return Run(**told, screens=tuple(screens))
 
 
 def set_stage(folder: Path) -> Stage:
@@ -221,6 +243,11 @@ def set_stage(folder: Path) -> Stage:
 
 def _has_command(folder: str) -> bool:
     return (Path(folder) / "live-memory").exists()
+
+
+def results_of(request: Json) -> list[str]:
+    """What tools had given when the model was asked so."""
+    return list(_texts(request["messages"], inside="tool_result"))
 
 
 def verified_lines(reply: str) -> set[tuple[str, int]]:

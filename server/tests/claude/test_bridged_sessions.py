@@ -6,13 +6,13 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from live_memory.client.offer import TOOLS
 from live_memory.web.identity import ensure_token
 from tests.claude.fake_anthropic import Turn
-from tests.claude.stage import ASK, PROJECT, Client, Stage, verified_lines
+from tests.claude.stage import ASK, PROJECT, Client, Stage, results_of, verified_lines
 
 pytestmark = pytest.mark.real("claude")
 
@@ -20,7 +20,6 @@ _QUESTION = {"question": "Where is RETRY_LIMIT set?"}
 _ASK: Turn = (ASK, {**_QUESTION})
 _LINE = ("settings.py", PROJECT["settings.py"].splitlines().index("RETRY_LIMIT = 7") + 1)
 _REPOSITORY = Path(__file__).parents[3]
-_KEY = "dummy-key"
 # Makes an environment that runs this package, as slowly as a test wants.
 _SLOW_UV = """#!/bin/sh
 case "$1" in
@@ -64,7 +63,7 @@ def test_the_first_session_of_all_has_its_tool_while_it_is_installed(stage: Stag
     assert ASK in outcome.tools_offered_first()
     assert (stage.folder / "begun").read_text() == "venv\n"
     first, _, last = outcome.tool_results()
-    assert "is being installed for the plugin (getting what it needs with uv)" in first
+    assert "is being installed for the plugin (step 2 of 3, getting " in first
     assert first.endswith("; work without it for now and ask again later")
     assert "\n" not in first
     assert _LINE in verified_lines(last), (last, stage.server_log())
@@ -119,7 +118,7 @@ def test_two_sessions_at_once_have_a_bridge_each_and_one_server(stage: Stage) ->
 
     assert [run.returncode for run in outcome.runs] == [0], outcome.runs
     before, ended, after = outcome.tool_results()
-    within = _results(outcome.requests[4])
+    within = results_of(outcome.requests[4])
     for answer in (before, after, within[0]):
         assert _LINE in verified_lines(answer), (answer, stage.server_log())
     assert (within[1], ended) == ("2", "done\nthere are 1")
@@ -127,7 +126,7 @@ def test_two_sessions_at_once_have_a_bridge_each_and_one_server(stage: Stage) ->
 
 def test_a_bridge_that_is_killed_is_not_missed_by_who_types(stage: Stage) -> None:
     """The client never starts one again that died."""
-    _settle_in(stage)
+    stage.settle_in()
     # So written the pattern does not find the shell that runs this.
     bridge = f"'{stage.plugin}/.*/client/[b]ridge.py'"
     # Asked before it has seen the death, the client would start another one itself.
@@ -163,7 +162,8 @@ def test_an_opened_clone_has_one_server_of_its_own(stage: Stage, where: str) -> 
         turns=[(tool, {**_QUESTION}), "done"],
     )
 
-    assert [one for one in outcome.tools_offered_first() if "live" in one] == [tool]
+    ours = [one for one in outcome.tools_offered_first() if "live-memory" in one]
+    assert sorted(ours) == sorted(f"mcp__live-memory__{name}" for name in TOOLS)
     assert _LINE in verified_lines(outcome.tool_result()), outcome.tool_result()
     assert outcome.runs[0].stderr == ""
 
@@ -202,25 +202,7 @@ def _with_work_tree(stage: Stage) -> Path:
     return tree
 
 
-def _settle_in(stage: Stage) -> None:
-    """Answer what the client asks a new user before the first prompt."""
-    known = {
-        "hasCompletedOnboarding": True,
-        "theme": "dark",
-        "customApiKeyResponses": {"approved": [_KEY], "rejected": []},
-        "projects": {str(stage.project): {"hasTrustDialogAccepted": True}},
-    }
-    (stage.folder / "home/.claude/.claude.json").write_text(json.dumps(known))
-
-
 def _answers_by_run(requests: object) -> list[str]:
     """The last result of each session."""
     assert isinstance(requests, tuple)
-    return [_results(request)[-1] for request in requests[1::2]]
-
-
-def _results(request: Any) -> list[str]:
-    """What tools had given when the model was asked so."""
-    from tests.claude.stage import _texts
-
-    return list(_texts(request["messages"], inside="tool_result"))
+    return [results_of(request)[-1] for request in requests[1::2]]

@@ -2,12 +2,16 @@
 
 import json
 import os
+import pty
 import signal
+import struct
 import subprocess
 import sys
+import termios
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from fcntl import ioctl
 from pathlib import Path
 from types import MappingProxyType
 
@@ -82,6 +86,44 @@ class Shell:
             stderr=subprocess.PIPE,
             text=True,
         )
+
+    def show(
+        self,
+        *arguments: str,
+        cwd: Path,
+        columns: int = 80,
+        hears: bool = False,
+        environ: Mapping[str, str] = MappingProxyType({}),
+    ) -> tuple[int, bytes]:
+        """The exit code, and what a command writes to a terminal of so many columns.
+
+        What it says on standard error is part of that where the terminal `hears` it.
+        """
+        # Its own size counts, and not that of a terminal in which the tests may run.
+        usual = {name: value for name, value in self.environ.items() if name != "COLUMNS"}
+        ours, theirs = pty.openpty()
+        ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        process = subprocess.Popen(
+            [sys.executable, "-m", "live_memory", *arguments],
+            env={**usual, "TERM": "xterm-256color", **environ},
+            cwd=cwd,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs if hears else subprocess.DEVNULL,
+        )
+        os.close(theirs)
+        shown = b""
+        while chunk := _some(ours):
+            shown += chunk
+        os.close(ours)
+        return process.wait(_EACH_S), shown
+
+
+def _some(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 65536)
+    except OSError:  # the other end is closed
+        return b""
 
 
 @contextmanager

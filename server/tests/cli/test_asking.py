@@ -125,16 +125,17 @@ def test_everything_can_be_emptied_at_once(running: Shell, project: Path, everyt
 
 def test_figures_are_told_in_words(running: Shell, project: Path) -> None:
     running.run("ask", _QUESTION, "--cwd", str(project))
-    told_saved = running.run("stats", "--cwd", str(project), "--json").json["tokens_saved"]
+    told_saved = int(str(running.run("stats", "--json", cwd=project).json["tokens_saved"]))
     done = running.run("stats", "--cwd", str(project))
 
-    assert done.out.splitlines()[:7] == [
+    assert done.out.splitlines()[:8] == [
         f"codebase  {project}",
         "knows     1 file, 0 of them from your agent's work",
         "learned   0 findings of agents, 0 other facts",
+        "told      0 notes, 0 open handoffs",
         "answered  1 question",
         "cost      nothing: no model was called",
-        f"saved     about {told_saved:,} tokens of reading, less answers and models",
+        f"saved     {_saving(told_saved)}",
         "agent     nothing heard of its work since the server started",
     ]
 
@@ -152,9 +153,46 @@ def test_figures_are_told_in_words(running: Shell, project: Path) -> None:
 )
 def test_a_moment_is_told_as_people_say_it(passed_s: int, said: str) -> None:
     figures = {"last_hook_at": 1e9 - passed_s, "hook_events": 2, "problems": ["it is so"]}
-    text = told(figures, now=1e9)
-    assert f"agent     last activity {said}, 2 events\n" in text
-    assert text.endswith("problem   it is so")
+    rows = told(figures, now=1e9)
+    assert ("agent", f"last activity {said}, 2 events") in rows
+    assert rows[-1] == ("problem", "it is so")
+
+
+@pytest.mark.parametrize(
+    ("caps", "spent", "said", "added"),
+    [
+        (
+            {"tokens_an_hour": 2_000_000, "usd_a_day": 5.0},
+            {"tokens_an_hour": 12_345, "usd_a_day": 0.25},
+            "12,345 of 2,000,000 tokens in the last hour, $0.2500 of $5.00 in the last day",
+            "",
+        ),
+        (
+            {"tokens_an_hour": 0, "usd_a_day": 0.0},
+            {"tokens_an_hour": 7, "usd_a_day": 0.0},
+            "7 tokens (no cap) in the last hour, $0.0000 (no cap) in the last day",
+            "",
+        ),
+        (
+            {"tokens_an_hour": 0, "usd_a_day": 1.0},
+            {"tokens_an_hour": 7, "usd_a_day": 1.0},
+            "7 tokens (no cap) in the last hour, $1.0000 of $1.00 in the last day",
+            ": reached, so no model is asked now",
+        ),
+    ],
+)
+def test_what_models_took_is_told_against_the_caps(
+    caps: object, spent: object, said: str, added: str
+) -> None:
+    rows = dict(told({"caps": caps, "spent_lately": spent}, now=0.0))
+    assert rows["caps"] == f"{said}, in all codebases{added}"
+    assert "caps" not in dict(told({"caps": None, "spent_lately": None}, now=0.0))
+
+
+def test_a_saving_below_nothing_is_told_as_what_it_cost() -> None:
+    rows = dict(told({"questions": 1, "tokens_saved": -1_234}, now=0.0))
+    assert dict(told({"tokens_saved": 0}, now=0.0))["saved"] == "nothing yet: nobody asked"
+    assert rows["saved"] == "nothing: answers and models took 1,234 tokens more than reading"
 
 
 def test_a_terminal_that_knows_few_characters_still_gets_the_answer(
@@ -190,3 +228,9 @@ def test_a_folder_whose_name_acts_on_a_terminal_is_shown_as_text(
     ):
         done = running.run(*arguments)
         assert live not in (done.out + done.err).replace("\r\n", "\n"), arguments
+
+
+def _saving(tokens: int) -> str:
+    if tokens < 0:
+        return f"nothing: answers and models took {-tokens:,} tokens more than reading"
+    return f"about {tokens:,} tokens: what reading would take, less answers and models"

@@ -1,6 +1,8 @@
 """`config set` and `config test`: refused by name, written in one step, taken over at once."""
 
 import json
+import re
+import socket
 import stat
 import subprocess
 import sys
@@ -8,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from live_memory.web.identity import published
 from tests.cli.shell import Shell
 from tests.support.scripted_endpoint import Text, Tools, serving
 
@@ -93,6 +96,57 @@ def test_a_file_that_is_no_toml_is_left_alone(shell: Shell) -> None:
     _file(shell).write_text("port = [")
     assert shell.run("config", "set", "port=8000").code == 2
     assert _file(shell).read_text() == "port = ["
+
+
+def test_show_tells_what_the_running_server_has(shell: Shell) -> None:
+    """Whoever starts it decides; a session's own environment is not what it has."""
+    file = _file(shell)
+    file.parent.mkdir(parents=True)
+    file.write_text("max_queue = 7\n")
+    shell.run("start", environ={"LIVE_MEMORY_MAX_FILE_BYTES": "4096", "LIVE_MEMORY_MODEL": "m-1"})
+    file.write_text("max_queue = 8\nspend_cap_usd_day = 0.5\n")
+    before = shell.run("config", "show").out.splitlines()
+    shell.run("config", "set", "spend_cap_tokens_hour=9")
+    after, told = shell.run("config", "show").out, shell.run("config", "show", "--json").json
+    shell.run("stop")
+    stopped = shell.run("config", "show")
+
+    def row(shown: list[str], name: str) -> str:
+        (found,) = (line for line in shown if line.startswith(f"{name} "))
+        return " ".join(found.split()[1:])
+
+    assert (
+        row(before, "max_queue") == "7 (config.toml; one that is started here has 8: config.toml)"
+    )
+    other = "one that is started here has 262144: default"
+    assert row(before, "max_file_bytes") == f"4096 (environment; {other})"
+    assert row(before, "spend_cap_usd_day") == (
+        "5.0 (default; one that is started here has 0.5: config.toml)"
+    )
+    assert row(before, "port") == f"{shell.port} (environment)"
+    assert row(before, "data_dir") == f"{shell.data_dir} (environment)"
+    assert row(before, "watch") == "yes (default)"
+    assert row(before, "log_file") == "- (default)"
+    assert row(after.splitlines(), "spend_cap_usd_day") == "0.5 (config.toml)"
+    assert row(after.splitlines(), "spend_cap_tokens_hour") == "9 (config.toml)"
+    server = told["server"]
+    assert isinstance(server, dict)
+    assert server["settings"]["max_queue"] == {"value": 7, "source": str(file)}
+    assert server["url"] == f"http://127.0.0.1:{shell.port}"
+    assert f"The file is {file}." in after
+    assert f"The server at {server['url']} has these; no model answers." in after
+    assert row(stopped.out.splitlines(), "max_queue") == "8 (config.toml)"
+    assert "No server runs; one that is started here has these." in stopped.out
+
+
+def test_a_port_that_the_server_took_in_place_of_another_is_shown(shell: Shell) -> None:
+    with socket.create_server(("127.0.0.1", shell.port)):
+        shell.run("start")
+        shown, there = shell.run("config", "show").out, published(shell.data_dir)
+
+    assert there is not None
+    said = f"the server took it in place of {shell.port}: environment"
+    assert re.search(rf"^port +{there.port}  \({said}\)$", shown, re.MULTILINE)
 
 
 def test_a_running_server_takes_a_model_over_and_tries_it(shell: Shell) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from live_memory.cli.host_commands import adding, listed
-from live_memory.cli.host_files import Scope, read_config, write_config
+from live_memory.cli.host_files import HostScope, read_config, write_config
 from live_memory.core.errors import InvalidRequest
 from live_memory.core.hosts.registrations import REGISTERED, hook_entries
 from tests.cli.shell import Done, Shell
@@ -476,7 +476,7 @@ def test_the_link_of_an_installer_is_preferred_since_it_stays(shell: Shell) -> N
 
 
 def test_files_of_users_lie_elsewhere_on_macos() -> None:
-    scope = Scope(Path("/Users/u"), {"CODEX_HOME": "/c"}, platform="darwin")
+    scope = HostScope(Path("/Users/u"), {"CODEX_HOME": "/c"}, platform="darwin")
     assert scope.named("{code}/mcp.json") == Path(
         "/Users/u/Library/Application Support/Code/User/mcp.json"
     )

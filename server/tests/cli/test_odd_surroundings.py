@@ -16,6 +16,9 @@ COMMANDS = [
     ["status"],
     ["stats"],
     ["facts", "list"],
+    ["note", "x"],
+    ["recall"],
+    ["handoff", "list"],
     ["empty"],
     ["config", "show"],
     ["doctor"],
@@ -24,7 +27,16 @@ COMMANDS = [
     ["--help"],
     ["ask", "--help"],
 ]
-ABOUT_A_FOLDER = [["ask", "a?"], ["stats"], ["facts", "list"], ["empty"], ["stats", "--json"]]
+ABOUT_A_FOLDER = [
+    ["ask", "a?"],
+    ["stats"],
+    ["facts", "list"],
+    ["note", "x"],
+    ["recall"],
+    ["handoff", "list"],
+    ["empty"],
+    ["stats", "--json"],
+]
 
 
 def _run(shell: Shell, script: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:

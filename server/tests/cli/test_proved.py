@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from live_memory.cli.connection import ProvenServer, get, post, stream
+from live_memory.cli.connection import ProvenServer, get, post, stream, tell
 from live_memory.cli.environment import Failure
 
 _TOKEN, _KEY = "t" * 43, "k" * 64
@@ -24,6 +24,7 @@ _SAYS: dict[str, bytes | None] = {
 _USES: dict[str, Callable[[ProvenServer], object]] = {
     "get": lambda server: get(server, "/stats", cwd="CANARY"),
     "post": lambda server: post(server, "/clear", {"cwd": "CANARY"}),
+    "tell": lambda server: tell(server, "/v1/remember", {"text": "CANARY"}),
     "stream": lambda server: list(stream(server, "/v1/ask", {"question": "CANARY"}, timeout_s=1)),
 }
 

@@ -11,16 +11,19 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from mcp import Client
+from mcp import Client, MCPError
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from live_memory.client.offer import TOOLS, offer
 from live_memory.core.tokens import estimate
+from live_memory.settings import load
 from live_memory.web.identity import ensure_token, published
 from tests.support.scripted_server import scripted_server, stream
 from tests.support.server import RunningServer, environment_for, running_server
 from tests.support.stdio_client import BRIDGE, bridged, said
 
+_LATER = ("ask_live_memory_submit", "ask_live_memory_result")
 _PLUGIN = Path(__file__).parents[3]
 _BY_PLUGIN = ("/bin/sh", str(_PLUGIN / "bin/live-memory"), "mcp")
 _ANSWER = {"content": [{"type": "text", "text": "It is here."}], "isError": False}
@@ -74,7 +77,7 @@ async def _by_stdio(at: RunningServer, cwd: Path) -> AsyncIterator[Client]:
 @asynccontextmanager
 async def _by_http(at: RunningServer) -> AsyncIterator[Client]:
     async with (
-        httpx2.AsyncClient(headers=at.authorization) as http,
+        httpx2.AsyncClient(headers=at.authorization, timeout=30) as http,
         Client(
             streamable_http_client(f"{at.base_url}/mcp", http_client=http), mode="legacy"
         ) as connected,
@@ -82,21 +85,39 @@ async def _by_http(at: RunningServer) -> AsyncIterator[Client]:
         yield connected
 
 
-@pytest.mark.parametrize("setting", ["off", "on"])
-async def test_it_offers_what_the_server_offers(tmp_path: Path, setting: str) -> None:
-    with running_server(tmp_path, LIVE_MEMORY_ASYNC_TOOLS=setting) as at:
+@pytest.mark.parametrize(
+    ("settings", "names"),
+    [
+        ({}, TOOLS),
+        ({"LIVE_MEMORY_ASYNC_TOOLS": "on"}, (*TOOLS, *_LATER)),
+        ({"LIVE_MEMORY_TOOLS": "recall,ask_live_memory"}, ("ask_live_memory", "recall")),
+        (
+            {"LIVE_MEMORY_TOOLS": "handoff", "LIVE_MEMORY_ASYNC_TOOLS": "on"},
+            ("handoff", *_LATER),
+        ),
+    ],
+)
+async def test_it_offers_what_the_server_offers(
+    tmp_path: Path, settings: dict[str, str], names: tuple[str, ...]
+) -> None:
+    with running_server(tmp_path, **settings) as at:
         async with _by_stdio(at, tmp_path) as bridge, _by_http(at) as server:
             ours, theirs = await bridge.list_tools(), await server.list_tools()
             assert ours == theirs
-            assert len(ours.tools) == (1 if setting == "off" else 3)
+            assert tuple(tool.name for tool in ours.tools) == names
+            speaks_of = {name for name in TOOLS if f"`{name}`" in (bridge.instructions or "")}
+            assert speaks_of == set(names) - set(_LATER)
+            for other in set(TOOLS) - set(names):
+                with pytest.raises(MCPError, match="there is no such tool"):
+                    await bridge.call_tool(other, {"action": "list"})
             assert bridge.instructions == server.instructions
             assert bridge.server_info == server.server_info
             assert bridge.server_capabilities == server.server_capabilities
 
 
 def test_what_an_agent_is_told_before_it_asks_is_at_most_400_tokens() -> None:
-    """Instructions, the tool with its arguments, and the whole skill, which share the work."""
-    offered = json.loads((_PLUGIN / "server/live_memory/client/offered.json").read_text())
+    """Where that is all it can: instructions, the tool with its arguments, and the whole skill."""
+    offered = offer(["ask_live_memory"], has_async_tools=False)
     (tool,) = offered["tools"]
     schema = json.dumps(tool["inputSchema"], separators=(",", ":"))
     skill = (_PLUGIN / "skills/live-memory/SKILL.md").read_text().replace("---\n", "")
@@ -105,14 +126,42 @@ def test_what_an_agent_is_told_before_it_asks_is_at_most_400_tokens() -> None:
     assert len(told) / 4 <= 400
 
 
-def test_before_any_server_the_configuration_says_what_there_will_be(user: _User) -> None:
-    config = Path(user.environ["XDG_CONFIG_HOME"], "live-memory/config.toml")
-    config.parent.mkdir()
-    config.write_text("async_tools = true\n")
-    config.chmod(0o600)
+def test_the_whole_offer_as_a_client_shows_it_to_its_model_is_at_most_1500_tokens() -> None:
+    """Instructions, and each tool by its name, description and schema."""
+    offered = offer(TOOLS, has_async_tools=False)
+    shown = [
+        {name: tool[name] for name in ("name", "description", "inputSchema")}
+        for tool in offered["tools"]
+    ]
+    told = "\n".join([offered["instructions"], json.dumps(shown, separators=(",", ":"))])
+    assert len(shown) == 5
+    assert estimate(told) <= 1_500
+    for tool in shown[1:]:
+        assert "Not " in tool["description"], "it says when not to call it"
+
+
+@pytest.mark.parametrize(
+    ("config", "names"),
+    [
+        ("async_tools = true\n", (*TOOLS, *_LATER)),
+        ('tools = ["ask_live_memory", "recall"]\n', ("ask_live_memory", "recall")),
+        ('tools = [\n  "recall", # "forget",\n]\nport = 7\n', ("recall",)),
+        ("tools = 'handoff,remember'\nasync_tools = true", ("remember", "handoff", *_LATER)),
+    ],
+)
+def test_before_any_server_the_configuration_says_what_there_will_be(
+    user: _User, config: str, names: tuple[str, ...]
+) -> None:
+    file = Path(user.environ["XDG_CONFIG_HOME"], "live-memory/config.toml")
+    file.parent.mkdir()
+    file.write_text(config)
+    file.chmod(0o600)
     user.data_dir.write_text("so that no server is started")
+    # What the bridge understands of it is what the server will.
+    assert set(load({}, {}, file).settings.tools) == set(names) - set(_LATER)
     with bridged(user.environ, user.project) as bridge:
-        assert len(bridge.ask("tools/list")["result"]["tools"]) == 3
+        tools = bridge.ask("tools/list")["result"]["tools"]
+        assert tuple(tool["name"] for tool in tools) == names
 
 
 async def test_the_official_client_gets_answers_also_many_at_once(

@@ -33,7 +33,6 @@ OWN_FILES = {
     "cli/service.py": "what a supervisor reads",
     "cli/uninstall.py": "names in the data folder, and the user's config file",
     "cli/lifecycle.py": "the plugin's files",
-    "web/mcp.py": "what clients are told of the tools, which is package data",
     "web/routes.py": "the real path of a folder that a model names, of which it opens nothing",
     "core/companion/prompt.py": "prompt texts, which are package data",
     "core/compaction/plan.py": "a prompt text, which is package data",

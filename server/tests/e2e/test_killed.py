@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -25,6 +25,7 @@ from tests.support import keeping_alone
 from tests.support.keeping_alone import BEGIN, keep
 from tests.support.server import RunningServer, a_free_port, running_server
 
+Form = dict[str, object]
 _CALLS = (
     "openat,write,pwrite64,fsync,fdatasync,rename,renameat,renameat2,link,linkat,unlink,ftruncate"
 )
@@ -126,11 +127,14 @@ class _Load:
         self._count = 0
         self.names: list[str] = []
         self.questions: list[str] = []
+        self.notes: list[str] = []
+        self.claims: dict[str, str] = {}
 
     def on(self, server: RunningServer, *, for_s: float) -> None:
         """Load it for so long, then kill it."""
         threads = [
-            threading.Thread(target=each, args=(server,)) for each in (self._hook, self._ask)
+            threading.Thread(target=each, args=(server,))
+            for each in (self._hook, self._ask, self._tell)
         ]
         for thread in threads:
             thread.start()
@@ -159,6 +163,31 @@ class _Load:
             self.names.append(name)
             if len(self.names) % 4 == 0:
                 time.sleep(0.05)  # hooks come in bursts
+
+    def _tell(self, server: RunningServer) -> None:
+        """Tell notes; leave work now and then, and take it over."""
+        while True:
+            told = {"text": f"Note {len(self.notes)}.", "category": "insight"}
+            try:
+                note = self._posted(server, "/v1/remember", told)["note"]
+                assert isinstance(note, dict)
+                self.notes.append(note["id"])
+                if len(self.notes) % 5 == 0:
+                    left = {"action": "leave", "summary": f"Work {len(self.notes)}."}
+                    handoff = self._posted(server, "/v1/handoff", left)["handoff"]
+                    assert isinstance(handoff, dict)
+                    claim = {"action": "claim", "id": handoff["id"]}
+                    mine = self._posted(server, "/v1/handoff", claim)["handoff"]
+                    assert isinstance(mine, dict)
+                    self.claims[mine["id"]] = mine["state"]
+            except (OSError, http.client.HTTPException, LookupError, ValueError):
+                return
+            time.sleep(0.01)
+
+    def _posted(self, server: RunningServer, path: str, fields: Mapping[str, str]) -> Form:
+        reply = server.request("POST", path, {"cwd": str(self._project), **fields})
+        assert reply.status in (200, 503), reply
+        return reply.json
 
     def _ask(self, server: RunningServer) -> None:
         while True:
@@ -209,6 +238,8 @@ def _tell(load: _Load, healthy_s: Sequence[float], whole_s: Sequence[float]) -> 
         "kills": _KILLS,
         "events_acknowledged": len(load.names),
         "answers_acknowledged": len(load.questions),
+        "notes_acknowledged": len(load.notes),
+        "claims_acknowledged": len(load.claims),
         "lost": 0,
         "start_to_health_s": _spread(healthy_s),
         "start_until_everything_is_known_again_s": _spread(whole_s),
@@ -240,3 +271,12 @@ def _check(server: RunningServer, project: Path, load: _Load) -> None:
     answers = server.request("GET", f"/v1/answers?cwd={project}").json["answers"]
     assert isinstance(answers, list)
     assert {answer["question"] for answer in answers} >= set(load.questions[-100:])
+    ids = [*load.notes[-50:], *[*load.claims][-50:]]
+    recalled = server.request("POST", "/v1/recall", {"cwd": str(project), "ids": ids}).json["found"]
+    assert isinstance(recalled, list)
+    kept = {record["id"]: record.get("state", "") for record in recalled}
+    assert kept.keys() >= set(ids)
+    assert all(kept[named] == "claimed" for named in ids if named in load.claims)
+    some = {"cwd": str(project), "kinds": ["note"]}
+    total = server.request("POST", "/v1/recall", some).json["total"]
+    assert int(str(total)) >= len(load.notes)

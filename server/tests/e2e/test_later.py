@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from live_memory.client.offer import TOOLS
 from tests.support.server import running_server
 from tests.web.test_mcp import Era, both_eras, client, text_of
 
@@ -27,7 +28,7 @@ async def test_a_question_is_submitted_and_its_answer_collected(era: Era, tmp_pa
                 assert time.monotonic() < until
             again = await mcp.call_tool("ask_live_memory_result", {"job_id": job_id})
             wrong = await mcp.call_tool("ask_live_memory_submit", {"question": ""})
-    assert names == {"ask_live_memory", "ask_live_memory_submit", "ask_live_memory_result"}
+    assert names == {*TOOLS, "ask_live_memory_submit", "ask_live_memory_result"}
     assert "limits.py:1" in found
     assert again.is_error
     assert "no such job" in text_of(again)
@@ -35,7 +36,7 @@ async def test_a_question_is_submitted_and_its_answer_collected(era: Era, tmp_pa
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_without_the_setting_there_is_one_tool(tmp_path: Path) -> None:
+async def test_without_the_setting_there_are_no_others(tmp_path: Path) -> None:
     with running_server(tmp_path) as server:
         async with client(server, "auto") as mcp:
-            assert [t.name for t in (await mcp.list_tools()).tools] == ["ask_live_memory"]
+            assert tuple(t.name for t in (await mcp.list_tools()).tools) == TOOLS

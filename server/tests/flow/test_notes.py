@@ -86,7 +86,11 @@ async def test_notes_are_found_by_words_and_without_words_the_newest_first() -> 
         found = (await hub.notebook.recall("/app", RecallQuery("how many retries?"))).found
         assert {one.text for one in found} <= {"Retries wait 2 s.", "Retry limits are 7."}
         assert found
-        assert (await hub.notebook.recall("/app", RecallQuery(limit=2))).total == 3
+        two = await hub.notebook.recall("/app", RecallQuery(limit=2))
+        assert (len(two.found), two.total) == (2, 3)
+        every = tuple(one.id for one in (await hub.notebook.recall("/app", RecallQuery())).found)
+        named = await hub.notebook.recall("/app", RecallQuery(ids=every, limit=1))
+        assert tuple(one.id for one in named.found) == every
 
 
 async def test_a_place_of_a_note_that_changed_is_told() -> None:
@@ -181,3 +185,19 @@ async def test_a_handoff_ends_with_its_time() -> None:
         handoff = await hub.notebook.leave("/app", early, AGENT, call="c1")
         assert handoff.state_at(Instant(2.0)) is HandoffState.EXPIRED
         assert not (await hub.notebook.handoffs("/app"))[1]
+
+
+async def test_figures_count_the_notes_that_count_and_the_handoffs_that_can_be_claimed() -> None:
+    async with app_house().hub() as hub:
+        for n in range(3):
+            note = await hub.notebook.remember(
+                "/app", NoteDraft(f"Note {n}.", NoteCategory.INSIGHT), AGENT
+            )
+            await hub.notebook.leave("/app", replace(HANDOFF, summary=f"{n}"), AGENT, call=f"{n}")
+        past = NoteDraft("Over.", NoteCategory.PROGRESS, expires_at=Instant(0.5))
+        await hub.notebook.remember("/app", past, AGENT)
+        await hub.notebook.forget("/app", [note.note.id], "", AGENT)
+        (first, *_) = (await hub.notebook.handoffs("/app"))[1]
+        await hub.notebook.claim("/app", first.id, AGENT, call="c")
+        stats = await hub.stats("/app")
+        assert (stats.notes, stats.open_handoffs) == (2, 2)

@@ -297,7 +297,7 @@ def test_a_server_that_was_told_not_to_keeps_none_whoever_sends_it(
         assert heard_by(server) == []
 
 
-def test_the_first_session_is_told_once_that_conclusions_are_kept(
+def test_the_first_session_is_told_once_what_is_kept_and_where(
     desk: Desk,  # noqa: F811
     tmp_path: Path,
 ) -> None:
@@ -309,15 +309,17 @@ def test_the_first_session_is_told_once_that_conclusions_are_kept(
         assert message is None or isinstance(message, str)
         return message
 
-    new = tmp_path / "new"
-    assert told(new, LIVE_MEMORY_REMEMBER_CONCLUSIONS="off") is None
-    assert not new.exists()
-    first = told(new)
+    new, home = tmp_path / "new", tmp_path / "home"
+    first = told(new, HOME=str(home))
     assert first is not None
-    assert "config set remember_conclusions=off" in first
+    assert f" in {new}: an index of your code, questions with their answers, and what" in first
+    assert first.endswith("(off: /live-memory-config set remember_conclusions=off).")
     assert new.stat().st_mode & 0o777 == 0o700
     assert told(new) is None
-    assert told(desk.data_dir) == first
+    assert told(home / "data", HOME=str(home)) == first.replace(str(new), "~/data")
+    without = told(tmp_path / "other", LIVE_MEMORY_REMEMBER_CONCLUSIONS="off")
+    assert without is not None
+    assert without.endswith("an index of your code, questions with their answers.")
     (tmp_path / "file").touch()
     assert told(tmp_path / "file") is None
 

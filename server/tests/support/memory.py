@@ -75,6 +75,7 @@ class House:
     max_context_tokens: int = 48_000
     most_open: int = 16
     most_in_use: int = 256
+    leaves_handoffs: bool = True
 
     @property
     def sandbox(self) -> InMemorySandbox:
@@ -118,6 +119,7 @@ class House:
             clock=self,
             max_context_tokens=self.max_context_tokens,
             watcher=self.watcher,
+            leaves_handoffs=self.leaves_handoffs,
         )
         return Workspace(workspace, given, turns=Turns(at_once=self.at_once, queue=100))
 

@@ -197,6 +197,7 @@ def inside(
         identity=identity,
         clock=FixedClock(),
         reload=_reload,
+        in_force=dict,
         reception=reception,
         limits=limits or McpLimits(),
     )

@@ -66,6 +66,7 @@ def test_an_answer_goes_over_the_wire_as_the_contract_says() -> None:
             "stop": "answered",
             "workspace": {"root": "/somewhere", "key": "2059b43ed37a844f4e16cea4c96e59fc"},
             "notice": "Partly.",
+            "told": "",
         }
     )
 
@@ -174,6 +175,7 @@ async def test_past_answers_are_listed_with_their_questions() -> None:
                     "stop": "answered",
                     "workspace": {"root": "/somewhere", "key": "2059b43ed37a844f4e16cea4c96e59fc"},
                     "notice": None,
+                    "told": "",
                 }
             ]
         }

@@ -13,6 +13,7 @@ from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult, TextContent
 
+from live_memory.client.offer import TOOLS
 from live_memory.core.errors import Busy, Unavailable
 from tests.support.server import RunningServer
 from tests.web.hubs import Live, live
@@ -66,9 +67,9 @@ async def test_a_question_is_answered_in_one_text_block_with_progress(era: Era) 
 async def test_the_tool_says_when_to_use_it_and_that_it_changes_nothing(era: Era) -> None:
     """Clients cut texts at 4,096 characters and read the start."""
     async with live() as at, client(at, era) as mcp:
-        (tool,) = (await mcp.list_tools()).tools
+        tool, *others = (await mcp.list_tools()).tools
         instructions = mcp.instructions or ""
-    assert tool.name == ASK
+    assert (tool.name, *(other.name for other in others)) == TOOLS
     assert tool.annotations is not None
     assert tool.annotations.read_only_hint is True
     assert tool.annotations.destructive_hint is False

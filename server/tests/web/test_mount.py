@@ -17,7 +17,7 @@ from live_memory.flow.jobs import Progress
 from live_memory.ports import WorkspaceIdentity
 from live_memory.web.application import McpLimits, McpMount
 from live_memory.web.guard import Drain
-from tests.web.hubs import FixedClock
+from tests.web.hubs import FixedClock, ScriptedHub
 
 _LONG_S = 40_000.0
 
@@ -97,7 +97,13 @@ async def _started(tasks: TaskGroup, *, reply_after_s: float) -> McpMount:
     await anyio.lowlevel.checkpoint()
     mount = McpMount(
         lambda module: module.serving(
-            _ask, clock=FixedClock(), jobs=None, port=1, limits=McpLimits()
+            _ask,
+            clock=FixedClock(),
+            jobs=None,
+            notes=ScriptedHub().notebook,
+            tools=(),
+            port=1,
+            limits=McpLimits(),
         ),
         drain=drain,
     )

@@ -2,11 +2,14 @@
 
 import http.client
 import json
+from importlib import resources
 
+from live_memory.web import page
 from live_memory.web.identity import Identity
-from live_memory.web.page_links import LINK_S, PageLinks
+from live_memory.web.page_links import LINK_S, PAGE_PARTS, PageLinks
 from tests.support.server import Reply, RunningServer
 
+FILES = ("/ui", *(f"/ui/{name}" for name in PAGE_PARTS))
 _ORIGIN = "http://127.0.0.1:{}"
 
 
@@ -82,7 +85,7 @@ def test_a_link_dies_after_a_minute_and_old_ones_give_way() -> None:
 def test_the_files_of_the_page_hold_no_secret_and_forbid_all_but_themselves(
     server: RunningServer,
 ) -> None:
-    for path in ("/ui", "/ui/page.js", "/ui/text.js", "/ui/page.css"):
+    for path in FILES:
         reply = server.request("GET", path, headers={"Authorization": "x"})
         assert reply.status == 200
         assert server.token.encode() not in reply.body
@@ -95,11 +98,13 @@ def test_the_files_of_the_page_hold_no_secret_and_forbid_all_but_themselves(
     assert (moved.status, moved.headers["location"]) == (307, "/ui")
 
 
+def test_every_file_of_the_page_is_served() -> None:
+    there = {file.name for file in resources.files(page).iterdir()}
+    assert {name for name in there if name.endswith((".js", ".css"))} == set(PAGE_PARTS)
+
+
 def test_nothing_of_the_page_comes_from_elsewhere(server: RunningServer) -> None:
-    texts = [
-        server.request("GET", path).body.decode()
-        for path in ("/ui", "/ui/page.js", "/ui/text.js", "/ui/page.css")
-    ]
+    texts = [server.request("GET", path).body.decode() for path in FILES]
     for text in texts:
         plain = text.replace("http://www.w3.org/2000/svg", "")
         assert "http://" not in plain

@@ -2,12 +2,9 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -18,10 +15,11 @@ from live_memory.core.saving.journal import JournalHeader, line_of
 from live_memory.core.values import WorkspaceKey
 from tests.support.learning import make_project, notify, tool, wait_for
 from tests.support.scripted_endpoint import Play, Received, Text, serving
-from tests.support.server import RunningServer, running_server
+from tests.support.server import running_server
+from tests.web.page_house import House, accessible, key_of, launched, settled, tab_to
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.real("chromium", "module:playwright", "module:axe_playwright_python")
 
@@ -38,8 +36,7 @@ QUESTION = "How many retries are allowed?"
 REPLY = "`allowed` compares `tries` with `MAX_RETRIES`, which is `7` (limits.py:3-7)."
 GREETED = "The greeting is `hello` (greet.py:1)."
 USAGE = {"prompt_tokens": 1_000, "completion_tokens": 100, "total_tokens": 1_100}
-VIEWS = ("", "/findings", "/questions", "/timeline")
-WAIT_MS = 15_000
+VIEWS = ("", "/notes", "/handoffs", "/findings", "/questions", "/timeline")
 
 
 def _plays(received: Received) -> Play:
@@ -50,77 +47,10 @@ def _plays(received: Received) -> Play:
     return Text(said, pieces=4, usage=USAGE)
 
 
-@dataclass(slots=True)
-class Seen:
-    """A page and what went wrong on it."""
-
-    page: "Page"
-    wrong: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class House:
-    """A server with a repository that it knows, and a browser."""
-
-    server: RunningServer
-    project: Path
-    key: str
-    browser: "Browser"
-
-    def link(self) -> str:
-        """What `live-memory ui` prints in the repository."""
-        secret = self.server.request("POST", "/v1/page/link", {}).json["secret"]
-        return f"{self.server.base_url}/ui#open={secret}"
-
-    @contextmanager
-    def page(
-        self, *, width: int = 1280, scheme: str = "light", refused: str = "nothing"
-    ) -> Iterator["Page"]:
-        """The page, opened by a link; nothing may have gone wrong on it at the end.
-
-        But for what is `refused`, which the browser itself complains of.
-        """
-        context = self.browser.new_context(
-            viewport={"width": width, "height": 900},
-            color_scheme="dark" if scheme == "dark" else "light",
-            reduced_motion="reduce",
-        )
-        context.set_default_timeout(WAIT_MS)
-        page = context.new_page()
-        seen = Seen(page)
-        page.on("console", lambda said: seen.wrong.append(said.text))
-        page.on("pageerror", lambda error: seen.wrong.append(str(error)))
-        page.on("dialog", lambda dialog: seen.wrong.append(dialog.message))
-        try:
-            page.goto(self.link())
-            page.get_by_role("heading", name="What is remembered").wait_for()
-            yield page
-            assert [wrong for wrong in seen.wrong if refused not in wrong] == []
-        finally:
-            context.close()
-
-    def go(self, page: "Page", view: str = "") -> None:
-        """Show a view of the repository."""
-        page.goto(f"{self.server.base_url}/ui#/w/{self.key}{view}")
-        page.get_by_role("heading", level=1, name=self.project.name).wait_for()
-
-
-def _key_of(server: RunningServer, project: Path) -> str:
-    workspace = server.request("GET", f"/stats?cwd={quote(str(project))}").json["workspace"]
-    assert isinstance(workspace, dict)
-    return str(workspace["key"])
-
-
 @pytest.fixture(scope="module")
 def browser() -> Iterator["Browser"]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as driver:
-        launched = driver.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
-        )
-        yield launched
-        launched.close()
+    with launched() as started:
+        yield started
 
 
 @pytest.fixture(scope="module")
@@ -150,20 +80,7 @@ def house(tmp_path_factory: pytest.TempPathFactory, browser: "Browser") -> Itera
             stop = {"hook_event_name": "Stop", "session_id": "s1", "cwd": str(project)}
             notify(server, project, *reads, {**stop, "last_assistant_message": SAID})
             wait_for(server, project, "facts", 3)
-            yield House(server, project, _key_of(server, project), browser)
-
-
-def _accessible(page: "Page") -> Sequence[str]:
-    """What an accessibility checker finds wrong."""
-    from axe_playwright_python.sync_playwright import Axe
-
-    found = Axe().run(page).response["violations"]
-    return [f"{each['id']}: {[n['html'][:120] for n in each['nodes']]}" for each in found]
-
-
-def _settled(page: "Page") -> None:
-    """Wait until nothing is loading."""
-    page.locator("main .working").first.wait_for(state="hidden")
+            yield House(server, project, key_of(server, project), browser)
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark"), (820, "light")])
@@ -176,13 +93,13 @@ def test_every_view_is_accessible_fits_and_complains_of_nothing(
                 house.go(page, str(view))
             else:
                 page.goto(f"{house.server.base_url}/ui#/{view or ''}")
-            _settled(page)
-            assert width == 820 or _accessible(page) == [], view
+            settled(page)
+            assert width == 820 or accessible(page) == [], view
             assert page.evaluate("document.documentElement.scrollWidth") <= width, view
         house.go(page, "/questions")
         page.get_by_role("link", name=QUESTION).click()
         page.get_by_role("region", name="Lines of limits.py:3-7").wait_for()
-        assert _accessible(page) == []
+        assert accessible(page) == []
 
 
 def test_a_person_sees_what_is_known_what_it_cost_and_whether_all_is_well(house: House) -> None:
@@ -242,7 +159,7 @@ def test_a_question_shows_how_far_it_is_and_can_be_stopped(house: House) -> None
 def test_what_happens_shows_by_itself(house: House) -> None:
     with house.page() as page:
         house.go(page, "/timeline")
-        _settled(page)
+        settled(page)
         (house.project / "fresh.py").write_text("FRESH = 1\n")
         read = tool(house.project, "Read", file_path=str(house.project / "fresh.py"))
         notify(house.server, house.project, read)
@@ -266,7 +183,7 @@ def test_a_finding_is_explained_pinned_and_forgotten(house: House) -> None:
         gone = page.get_by_role("listitem").filter(has_text="asks")
         gone.get_by_role("button", name="Forget").click()
         page.get_by_role("dialog", name="Forget this finding?").wait_for()
-        assert _accessible(page) == []
+        assert accessible(page) == []
         page.keyboard.press("Escape")
         assert gone.count() == 1
         gone.get_by_role("button", name="Forget").click()
@@ -289,7 +206,7 @@ def test_many_findings_are_turned_page_by_page_and_found_by_a_word(
         notify(house.server, project, {**stop, "last_assistant_message": said})
     wait_for(house.server, project, "facts", 60)
     with house.page(width=390) as page:
-        page.goto(f"{house.server.base_url}/ui#/w/{_key_of(house.server, project)}/findings")
+        page.goto(f"{house.server.base_url}/ui#/w/{key_of(house.server, project)}/findings")
         page.get_by_text("1–50 of 60").wait_for()
         assert page.get_by_role("button", name="Newer").is_disabled()
         page.get_by_role("button", name="Older").click()
@@ -312,7 +229,7 @@ def test_a_finding_whose_lines_changed_is_marked_and_shows_what_is_there_now(
     wait_for(house.server, project, "facts", 1)
     (project / "limits.py").write_text(LIMITS.replace("7", "9"))
     with house.page() as page:
-        page.goto(f"{house.server.base_url}/ui#/w/{_key_of(house.server, project)}/findings")
+        page.goto(f"{house.server.base_url}/ui#/w/{key_of(house.server, project)}/findings")
         page.get_by_text("File changed since").nth(1).wait_for()
         page.get_by_role("button", name="Why").click()
         page.get_by_text("No longer stands").wait_for()
@@ -324,32 +241,24 @@ def test_all_can_be_done_by_keyboard_alone(house: House) -> None:
         page.keyboard.press("Tab")
         page.keyboard.press("Enter")
         assert page.evaluate("document.activeElement.id") == "main"
-        _tab_to(page, lambda text: text == house.project.name)
+        tab_to(page, lambda text: text == house.project.name)
         page.keyboard.press("Enter")
         page.get_by_role("heading", level=1, name=house.project.name).wait_for()
-        _settled(page)
+        settled(page)
         assert page.evaluate("document.activeElement.id") == "main"
-        _tab_to(page, lambda text: text == "Findings")
+        tab_to(page, lambda text: text == "Findings")
         page.keyboard.press("Enter")
         page.get_by_role("button", name="Forget").first.wait_for()
-        _tab_to(page, lambda text: text == "Why")
+        tab_to(page, lambda text: text == "Why")
         page.keyboard.press("Space")
         page.get_by_text("Still stands").wait_for()
-        _tab_to(page, lambda text: text == "Forget")
+        tab_to(page, lambda text: text == "Forget")
         page.keyboard.press("Enter")
         dialog = page.get_by_role("dialog")
         dialog.wait_for()
         page.keyboard.press("Escape")
         dialog.wait_for(state="hidden")
         assert page.evaluate("document.activeElement.textContent") == "Forget"
-
-
-def _tab_to(page: "Page", is_it: Callable[[str], bool]) -> None:
-    for _ in range(40):
-        page.keyboard.press("Tab")
-        if is_it(page.evaluate("document.activeElement.textContent")):
-            return
-    raise AssertionError("it cannot be reached with the tab key")
 
 
 def test_a_hostile_repository_shows_as_text(house: House, tmp_path: Path) -> None:
@@ -373,12 +282,12 @@ def test_a_hostile_repository_shows_as_text(house: House, tmp_path: Path) -> Non
     )
     wait_for(house.server, quote(str(project)), "hook_events", 4)
     house.server.ask(f"Where is VALUE {evil} and LIMIT \x1b]8;;x\x07?", project)
-    key = _key_of(house.server, project)
+    key = key_of(house.server, project)
     with house.page() as page:
         for view in VIEWS:
             page.goto(f"{house.server.base_url}/ui#/w/{key}{view}")
             page.get_by_role("heading", level=1, name="<b>bold<img src=x>").wait_for()
-            _settled(page)
+            settled(page)
             assert (
                 page.locator("main :is(img, script, iframe, b, i, a[href^=javascript])").count()
                 == 0
@@ -433,7 +342,7 @@ def test_a_server_that_goes_away_is_told_and_one_that_comes_back_wants_a_new_lin
             page.get_by_text("The server does not answer").first.wait_for()
             page.get_by_label("Main").get_by_role("link", name="Health").click()
             page.get_by_role("button", name="Try again").wait_for()
-            assert _accessible(page) == []
+            assert accessible(page) == []
             with running_server(tmp_path, LIVE_MEMORY_PORT=str(server.port)):
                 page.get_by_text("The server was started anew").wait_for()
 

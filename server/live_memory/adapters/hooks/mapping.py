@@ -57,6 +57,7 @@ _FOLDERS = ("dir_path", "workdir", "working_directory")
 _FIRST, _LAST = ("start_line", "startLine"), ("end_line", "endLine")
 # A hunk of an edit: more of them are a rewrite.
 _MOST_REGIONS = 32
+_MOST_FOLDERS = 8
 # Claude Code tells a session by a prompt of its own that a helper in the background ended.
 _NO_PROMPT = "<task-notification>"
 
@@ -78,9 +79,14 @@ class Told:
     @property
     def cwd(self) -> str | None:
         """The folder that the payload names, or the first of a window with several."""
+        return _text(self.payload, "cwd") or next(iter(self.folders), None)
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The projects of a window that may have several."""
         roots = self.payload.get("workspace_roots")
-        first = roots[0] if isinstance(roots, list) and roots else None
-        return _text(self.payload, "cwd") or (first if isinstance(first, str) else None)
+        some = roots[:_MOST_FOLDERS] if isinstance(roots, list) else []
+        return tuple(root for root in some if isinstance(root, str))
 
     @property
     def tool(self) -> str:
@@ -139,6 +145,11 @@ class MappedDialect:
             transcript.rpartition("/")[0] or None,
             is_understood,
             _call_of(told),
+            told.session,
+            _text(payload, "host") or "claude_code",
+            # What a hook sends is told as it happens, and has no time.
+            is_past="timestamp" in payload,
+            folders=told.folders,
         )
 
     def _read(self, told: Told) -> tuple[tuple[HostEvent, ...], bool]:

@@ -4,6 +4,8 @@
     snapshot.previous.json   the generation before
     journal.jsonl            what happened and was heard since the highest generation began
     journal.<n>.jsonl        the journals before, as long as a snapshot that is kept needs them
+    sessions.json            what sessions did whose end may leave a handoff
+    handoffs.json            until when each open handoff counts, for a session that begins
 
 A save begins a new journal, takes the memory, and writes it: so a snapshot of generation n has
 everything of the journals before n, and whatever is between two steps when the power fails, the
@@ -53,11 +55,22 @@ from live_memory.core.saving.snapshot import (
 )
 from live_memory.core.saving.snapshot import VERSION as FORMAT_VERSION
 
-__all__ = ["APART", "LARGEST_SNAPSHOT", "PREVIOUS", "SNAPSHOT", "MemoryFolder"]
+__all__ = [
+    "APART",
+    "LARGEST_SNAPSHOT",
+    "OPEN_HANDOFFS",
+    "PREVIOUS",
+    "SESSIONS",
+    "SNAPSHOT",
+    "MemoryFolder",
+]
 
 SNAPSHOT, PREVIOUS = "snapshot.json", "snapshot.previous.json"
+# The latter is read by `client/session_start.py`.
+SESSIONS, OPEN_HANDOFFS = "sessions.json", "handoffs.json"
 # A memory of 2,000 files with 1,000 answers has some 6 MB.
 LARGEST_SNAPSHOT = 64 * 1024 * 1024
+_LARGEST_BESIDE = 4 * 1024 * 1024
 _INDEX = "index.sqlite"
 _OLD = re.compile(r"journal\.([0-9]{1,18})\.jsonl")
 
@@ -90,7 +103,7 @@ def find(folder: Path) -> LoadedMemory:
     problems: list[str] = []
     snapshots = _snapshots(folder, problems)
     journals = _journals(folder, problems)
-    for leftover in (f"{SNAPSHOT}.new", f"{JOURNAL}.new"):
+    for leftover in (f"{name}.new" for name in (SNAPSHOT, JOURNAL, SESSIONS, OPEN_HANDOFFS)):
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             (folder / leftover).unlink()
     newest = snapshots[0] if snapshots else None
@@ -253,19 +266,55 @@ class MemoryFolder:
             if previous is not None and number < previous:
                 (self._folder / name).unlink(missing_ok=True)
 
+    def put(self, name: str, data: bytes) -> None:
+        """Keep a small file beside the memory; without data there is none.
+
+        Raises:
+            OSError: it cannot be written; the one before is as it was.
+        """
+        file = self._folder / name
+        if not data:
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                file.unlink()
+            return
+        make_folder(self._folder)
+        new = file.with_name(f"{name}.new")
+        os.close(write_new(new, data))
+        new.rename(file)
+
+    def got(self, name: str) -> bytes:
+        """A small file that is kept beside the memory; nothing where there is none.
+
+        Raises:
+            SnapshotUnreadable: it is none of ours.
+            OSError: the system gives no bytes.
+        """
+        try:
+            return read_file(self._folder / name, most=_LARGEST_BESIDE)
+        except (FileNotFoundError, NotADirectoryError):
+            return b""
+
+    def set_aside(self, name: str) -> None:
+        """Give a small file that cannot be read another name.
+
+        Raises:
+            OSError: it keeps its own.
+        """
+        set_aside(self._folder / name)
+
     def turn_over(self, root: str) -> int:
         """Begin a new journal as `turn_page` does, also where a save that failed left one."""
         self._unsaved = None
         return self.turn_page(root)
 
     def remove_older(self) -> None:
-        """Remove all that is kept beside the last snapshot, the journal and the index.
+        """Remove all beside the last snapshot, the journal, the index, and what is open.
 
         Raises:
             OSError: it cannot be removed.
         """
         for path in self._folder.iterdir():
-            if path.name in (SNAPSHOT, JOURNAL) or path.name.startswith(_INDEX):
+            if path.name in (SNAPSHOT, JOURNAL, OPEN_HANDOFFS) or path.name.startswith(_INDEX):
                 continue
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)

@@ -29,7 +29,9 @@ from live_memory.adapters.store.journal_file import (
 from live_memory.adapters.store.memory_folder import (
     APART,
     LARGEST_SNAPSHOT,
+    OPEN_HANDOFFS,
     PREVIOUS,
+    SESSIONS,
     SNAPSHOT,
     MemoryFolder,
 )
@@ -41,7 +43,8 @@ from live_memory.core.errors import (
     StoreUnavailable,
     refuse_exhausted,
 )
-from live_memory.core.saving.codec import read, written
+from live_memory.core.notes.session_work import SessionRecord
+from live_memory.core.saving.codec import form_of, read, written
 from live_memory.core.saving.journal import JournalRecord, begun_in
 from live_memory.core.saving.snapshot import Memory, Restored, root_of, unsealed
 from live_memory.core.values import Instant, WorkspaceKey
@@ -135,6 +138,21 @@ class JsonFiles:
             memory = taken()
             await to_thread.run_sync(lambda: kept.save(root, memory, generation=generation))
 
+    async def sessions(self, key: WorkspaceKey) -> Sequence[SessionRecord]:
+        """Read what was noted, and set aside what cannot be read."""
+        with _failures_told(f"{self._folder / key.text} cannot be read"):
+            async with self._turn(key):
+                return await to_thread.run_sync(_sessions_in, self._opened(key))
+
+    async def keep_sessions(self, key: WorkspaceKey, sessions: Sequence[SessionRecord]) -> None:
+        """Write beside, sync, rename."""
+        form = {"sessions": [written(one) for one in sessions]}
+        await self._put(key, SESSIONS, json.dumps(form).encode("ascii") if sessions else b"")
+
+    async def tell_open(self, key: WorkspaceKey, until: Sequence[Instant]) -> None:
+        """A list of numbers, or no file at all."""
+        await self._put(key, OPEN_HANDOFFS, json.dumps(list(until)).encode() if until else b"")
+
     async def rewrite(self, key: WorkspaceKey, root: str, taken: Callable[[], Memory]) -> None:
         """Begin a new journal and save as `save` does, then remove every other file of it."""
         with _failures_told(f"{self._folder / key.text} cannot be written anew"):
@@ -172,6 +190,12 @@ class JsonFiles:
     async def saved(self) -> Mapping[WorkspaceKey, Instant]:
         """Look at the time of each journal, else of the snapshot."""
         return await to_thread.run_sync(self._saved)
+
+    async def _put(self, key: WorkspaceKey, name: str, data: bytes) -> None:
+        with _failures_told(f"{name} in {self._folder / key.text} cannot be written"):
+            async with self._turn(key):
+                kept = self._opened(key)
+                await to_thread.run_sync(lambda: kept.put(name, data))
 
     def _turn(self, key: WorkspaceKey) -> anyio.Lock:
         return self._turns.setdefault(key, anyio.Lock(fast_acquire=True))
@@ -249,6 +273,16 @@ def _failures_told(what: str) -> Iterator[None]:
         yield
     except OSError as problem:
         raise StoreUnavailable(f"{what}: {problem.strerror}") from problem
+
+
+def _sessions_in(kept: MemoryFolder) -> Sequence[SessionRecord]:
+    try:
+        form = form_of(json.loads(kept.got(SESSIONS) or b"{}"))
+        found: Sequence[SessionRecord] = read(tuple[SessionRecord, ...], form.get("sessions", []))
+    except (ValueError, RecursionError, SnapshotUnreadable):
+        kept.set_aside(SESSIONS)
+        return ()
+    return found
 
 
 def _root(folder: Path) -> str | None:

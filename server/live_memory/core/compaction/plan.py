@@ -13,6 +13,7 @@ from live_memory.core.companion.chat import Block, Cause, ModelRequest, UserTurn
 from live_memory.core.companion.prompt import numbered, one_line, quoted, render_fact
 from live_memory.core.memory.learning import Span, merged, missing
 from live_memory.core.memory.ledger import Fact
+from live_memory.core.memory.notebook import Note
 from live_memory.core.memory.window import (
     Entry,
     EntryNumber,
@@ -183,8 +184,9 @@ def summary_request(
     doubtful: Sequence[Fact],
     *,
     most_facts: int,
+    told: Sequence[Note] = (),
 ) -> ModelRequest:
-    """Ask for the facts that these lines hold.
+    """Ask for the facts that these lines hold, beside what was `told` about their files.
 
     The model gets no tools, and neither the question at hand nor the last ones: a summary should
     serve whatever is asked next.
@@ -198,6 +200,11 @@ def summary_request(
     if doubtful:
         old = "".join(quoted(render_fact(fact)) for fact in doubtful)
         parts.append(f"=== facts whose source changed since\n{old}")
+    if told:
+        known = "".join(quoted(" ".join(note.text.split())) for note in told)
+        parts.append(
+            f"=== told already by agents and people, no facts and not to be restated\n{known}"
+        )
     parts.append(f"=== task\nWrite at most {most_facts} facts as JSON lines.\n")
     page = resources.files("live_memory.core.compaction").joinpath("summary.md")
     return ModelRequest(

@@ -217,6 +217,14 @@ class Caps:
 
 
 @dataclass(frozen=True, slots=True)
+class SpentLately:
+    """What counts against the caps now: tokens of the last hour, US dollars of the last day."""
+
+    tokens_an_hour: int
+    usd_a_day: float
+
+
+@dataclass(frozen=True, slots=True)
 class Spent:
     """What one cause took; `unpriced_calls` are those whose price is not known."""
 
@@ -279,13 +287,19 @@ class Spend:
                 hours[-1 - back] = Payment(hour.at, tokens, cost_usd)
         return tuple(hours)
 
+    def lately(self, now: Instant) -> SpentLately:
+        """What counts against the caps."""
+        return SpentLately(
+            sum(p.tokens for p in self.recent if 0 <= now - p.at < _HOUR_S),
+            sum(p.cost_usd for p in self.recent if 0 <= now - p.at < DAY_S),
+        )
+
     def refusal(self, caps: Caps, *, now: Instant) -> str | None:
         """Why nothing may be spent now, if so."""
-        tokens = sum(p.tokens for p in self.recent if 0 <= now - p.at < _HOUR_S)
-        if caps.tokens_an_hour and tokens >= caps.tokens_an_hour:
+        lately = self.lately(now)
+        if caps.tokens_an_hour and lately.tokens_an_hour >= caps.tokens_an_hour:
             return f"the hourly cap of {caps.tokens_an_hour} tokens is reached"
-        dollars = sum(p.cost_usd for p in self.recent if 0 <= now - p.at < DAY_S)
-        if caps.usd_a_day and dollars >= caps.usd_a_day:
+        if caps.usd_a_day and lately.usd_a_day >= caps.usd_a_day:
             return f"the daily cap of ${caps.usd_a_day:.2f} is reached"
         return None
 

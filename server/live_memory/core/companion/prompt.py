@@ -50,6 +50,7 @@ __all__ = [
     "render_fact",
     "single_instructions",
     "stable",
+    "told_part",
 ]
 
 # Longer lines are data; prose and changelogs have a paragraph on a line.
@@ -130,19 +131,24 @@ _SHORT, _CHARACTERS_A_TOKEN = 300, 3
 _TEXTLESS_TOKENS = 4
 # What stands before the facts that were found for a question.
 KNOWN = "\n\nKnown from earlier work:\n"
+_TOLD = (
+    "=== told by agents and people, not checked; where a note and a fact differ the note wins; "
+    "say who told what you use of it"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class PromptTail:
     """What is new with each question: what is known and was found for it, what is left to use.
 
-    What was `found` are places under headers of their own.
+    What was `found` are places under headers of their own; what is `told` are lines of notes.
     """
 
     known: str
     found: str
     seconds_left: int
     answer_tokens: int
+    told: str = ""
 
 
 def instructions() -> str:
@@ -180,7 +186,8 @@ def known_of(evidence: str) -> str:
 def opening(question: Question, tail: PromptTail) -> UserTurn:
     """The first turn: what was found for the question, then the question."""
     told = (
-        (f"=== known from earlier work\n{quoted(tail.known)}" if tail.known else "")
+        told_part(tail.told)
+        + (f"=== known from earlier work\n{quoted(tail.known)}" if tail.known else "")
         + f"=== found for the question just now\n{tail.found}\n"
         + f"=== question\n{quoted(question.text)}"
         f"=== limits\nAnswer within {tail.answer_tokens} tokens. "
@@ -188,6 +195,11 @@ def opening(question: Question, tail: PromptTail) -> UserTurn:
     )
     # Half of the questions call tools: what follows then reads all of this from the cache.
     return UserTurn((Block(told, is_cache_end=True),))
+
+
+def told_part(told: str) -> str:
+    """What agents and people told, before what is known: where they differ, it is they who win."""
+    return f"{_TOLD}\n{quoted(told)}" if told else ""
 
 
 def entry_tokens(entry: Entry) -> int:

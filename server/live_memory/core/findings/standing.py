@@ -19,7 +19,14 @@ from live_memory.core.findings.relevance import RecalledFacts
 from live_memory.core.memory.ledger import Fact, Source
 from live_memory.core.values import Author, Instant, RelPath
 
-__all__ = ["StandingFact", "about_the_same", "established", "standing_facts"]
+__all__ = [
+    "StandingFact",
+    "about_the_same",
+    "ago",
+    "established",
+    "is_as_it_was",
+    "standing_facts",
+]
 
 # Hashing so many lines, to find those that moved, takes some 10 ms.
 _MOST_HASHED = 200_000
@@ -90,6 +97,15 @@ def _standing_fact(
     return StandingFact(fact, text, tuple(dict.fromkeys(places))) if is_held else None
 
 
+def is_as_it_was(source: Source, files: Mapping[RelPath, RankedFileText]) -> bool:
+    """Whether the lines of a source are there as they were."""
+    file = files.get(source.path)
+    if file is None or len(file.lines) < source.end:
+        return False
+    place = Place(source.path, source.start, source.end)
+    return file.sha == source.sha or lines_hash(file.lines, place) == source.lines
+
+
 def _place_now(source: Source, file: RankedFileText) -> Place | None:
     """Where the lines of a source are; nothing where they changed or are in several places."""
     if file.sha == source.sha:
@@ -136,7 +152,7 @@ def established(
     At most about `room` characters, but for one sentence.
     """
     fact = recalled.facts[0]
-    when = f"{_ago(now - fact.learned_at)} by {_BY[fact.author]}"
+    when = f"{ago(now - fact.learned_at)} by {_BY[fact.author]}"
     task = one_line(" ".join(" ".join(fact.questions).split()))
     cut = task if len(task) <= _LONGEST_TASK else f"{task[:_LONGEST_TASK].rstrip()}\u2026"
     asked = f' (asked: "{cut}")' if cut else ""
@@ -206,7 +222,8 @@ def _now_at(source: Source, files: Mapping[RelPath, RankedFileText]) -> str:
     return _lines_of(Place(source.path, source.start, min(source.end, last)), files)
 
 
-def _ago(seconds: float) -> str:
+def ago(seconds: float) -> str:
+    """So many seconds in words: `2 days ago`."""
     for unit, name in _UNITS:
         count = int(seconds // unit)
         if count > 0:

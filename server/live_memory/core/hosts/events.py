@@ -159,7 +159,8 @@ class HostReport:
     `records` is the folder in which the host keeps what was said in its sessions. What is not
     understood may have done more than its events tell. `call` names the call of a tool that it
     tells of, where the host gives it a name: told again, by another registration of ours, it has
-    the same.
+    the same. `session` names the session, as `host` does it. One that `is_past` was read from the
+    host's records of long ago. `folders` are those of a window that has several projects.
     """
 
     cwd: str | None
@@ -167,6 +168,10 @@ class HostReport:
     records: str | None = None
     is_understood: bool = True
     call: str | None = None
+    session: str = ""
+    host: str = ""
+    is_past: bool = False
+    folders: tuple[str, ...] = ()
 
 
 def count_in(fields: Mapping[str, object], *names: str) -> int | None:

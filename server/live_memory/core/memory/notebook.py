@@ -5,10 +5,9 @@ it, and a model never does.
 """
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from types import MappingProxyType
 from typing import NewType, Self
 
 from live_memory.core.errors import InvalidRequest
@@ -16,6 +15,8 @@ from live_memory.core.memory.ledger import Source
 from live_memory.core.values import Author, Instant
 
 __all__ = [
+    "AUTOMATIC_S",
+    "EXPLICIT_S",
     "LARGEST_HANDOFF",
     "LARGEST_NOTE",
     "MOST_ENDED",
@@ -43,6 +44,8 @@ LARGEST_NOTE, LARGEST_HANDOFF = 16 * 1024, 8 * 1024
 # All of them are gone through for each question.
 MOST_NOTES = 20_000
 MOST_OPEN_HANDOFFS = 20
+# How long a handoff can be claimed: one that nobody wrote, and one that somebody did.
+AUTOMATIC_S, EXPLICIT_S = 7 * 86_400.0, 30 * 86_400.0
 # What was claimed, cancelled or ran out is kept to be looked at.
 MOST_ENDED = 200
 _MOST_TAGS, _LONGEST_TAG = 16, 64
@@ -199,19 +202,15 @@ class Notebook:
 
     notes: tuple[Note, ...] = ()
     handoffs: tuple[Handoff, ...] = ()
-    # Where each note stands, once somebody wants to know.
-    _places: Mapping[NoteId, int] | None = field(
-        default=None, init=False, repr=False, compare=False
-    )
+    # Where each note stands, once somebody wants to know. Notes are only added behind the others,
+    # so later revisions add to the same table.
+    _places: dict[NoteId, int] | None = field(default=None, init=False, repr=False, compare=False)
 
     def note(self, named: str) -> Note | None:
         """The note with this id, also one that was withdrawn."""
-        if self._places is None:
-            places = {note.id: n for n, note in enumerate(self.notes)}
-            object.__setattr__(self, "_places", MappingProxyType(places))
-        assert self._places is not None
-        at = self._places.get(NoteId(named))
-        return None if at is None else self.notes[at]
+        at = self._standing().get(NoteId(named))
+        is_here = at is not None and at < len(self.notes) and self.notes[at].id == named
+        return self.notes[at] if is_here and at is not None else None
 
     def handoff(self, named: str) -> Handoff | None:
         """The handoff with this id, whatever became of it."""
@@ -225,17 +224,18 @@ class Notebook:
         """Add a note; one that says the same is there already, and stays as it is."""
         if self.note(note.id) is not None:
             return self
-        return replace(self, notes=(*self.notes, note))
+        grown = self._with_notes((*self.notes, note))
+        grown._standing()[note.id] = len(self.notes)
+        return grown
 
     def without(self, ids: Collection[str], withdrawal: Withdrawal) -> Self:
         """Withdraw these notes; one that was withdrawn before stays so."""
-        notes = tuple(
-            replace(note, withdrawn=withdrawal)
-            if note.id in ids and note.withdrawn is None
-            else note
-            for note in self.notes
-        )
-        return replace(self, notes=notes)
+        notes = list(self.notes)
+        for named in ids:
+            note = self.note(named)
+            if note is not None and note.withdrawn is None:
+                notes[self._standing()[note.id]] = replace(note, withdrawn=withdrawal)
+        return self._with_notes(tuple(notes))
 
     def with_handoff(self, handoff: Handoff) -> Self:
         """Add a handoff, unless it is there; of those that ended, the oldest make room.
@@ -286,6 +286,19 @@ class Notebook:
             notes=tuple(note for note in self.notes if note.id not in gone),
             handoffs=tuple(one for one in self.handoffs if one.id not in gone),
         )
+
+    def _standing(self) -> dict[NoteId, int]:
+        if self._places is None:
+            places = {note.id: n for n, note in enumerate(self.notes)}
+            object.__setattr__(self, "_places", places)
+            return places
+        return self._places
+
+    def _with_notes(self, notes: tuple[Note, ...]) -> Self:
+        """With these notes, each in its place."""
+        grown = replace(self, notes=notes)
+        object.__setattr__(grown, "_places", self._places)
+        return grown
 
     def _where_open(
         self, named: HandoffId, at: Instant, change: Callable[[Handoff], Handoff]

@@ -4,8 +4,9 @@ Without words the newest come first.
 """
 
 import math
+from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -20,19 +21,21 @@ from live_memory.core.values import Author, Instant
 
 __all__ = [
     "CURATED",
+    "Found",
     "Kept",
+    "NoteWords",
     "RecallQuery",
     "RecordKind",
+    "Space",
     "asked_at_of",
-    "kept_in",
     "question_id",
     "recollected",
 ]
 
 # What holds less of a query, by what its words are worth, is about something else.
 _LEAST_SHARE = 0.25
-# Notes never change their text, so each is cut up once; some 2 kB each.
-_REMEMBERED_TEXTS = 32_768
+# Other texts never change either, so each is cut up once; some 2 kB each.
+_REMEMBERED_TEXTS = 8_192
 _QUESTION = "q"
 
 
@@ -70,7 +73,8 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class RecallQuery:
-    """What is looked for: words, or nothing for the newest; `ids` name things, whatever they say.
+    """What is looked for: words, or nothing for the newest; `ids` name things, all of which are
+    meant, whatever they say.
 
     `author` is what its writer is, or how their name, host or session begins. With `since` it was
     told then or later. `offset` and `limit` count results.
@@ -99,70 +103,186 @@ def asked_at_of(named: str) -> Instant | None:
         return None
 
 
-def kept_in(window: Window, *, is_users: bool = False) -> Iterable[Kept]:
-    """All that a space keeps, in no order; also what was withdrawn."""
-    for note in window.notebook.notes:
-        words = " ".join((note.text, *note.tags))
-        yield Kept(
-            *(RecordKind.NOTE, note.id, words, note.told_at, note.writer, note),
-            is_pinned=note.is_pinned,
-            is_users=is_users,
-        )
-    for one in window.notebook.handoffs:
-        words = "\n".join((one.summary, *one.next_steps, *one.open_questions, *one.files))
-        yield Kept(
-            RecordKind.HANDOFF, one.id, words, one.left_at, one.writer, one, is_users=is_users
-        )
-    for fact in window.ledger.facts:
-        kind = RecordKind.FINDING if fact.conclusion else RecordKind.FACT
-        writer = Writer(fact.author, session=fact.session)
-        yield Kept(
-            *(kind, fact.id, fact.text, fact.learned_at, writer, fact), is_pinned=fact.is_pinned
-        )
-    for asked in questions(window):
-        at = asked.question.asked_at
-        writer = Writer(Author.COMPANION if asked.answer.model else Author.SUMMARY)
-        text = asked.question.text
-        yield Kept(RecordKind.QUESTION, question_id(asked.question), text, at, writer, asked)
+class NoteWords:
+    """Which notes of one space hold a word. Notes are only added, so it only grows; a purge alone
+    begins it anew.
+    """
+
+    def __init__(self) -> None:
+        self._notes: Sequence[Note] = ()
+        self._places: dict[str, array[int]] = {}
+
+    def behind(self, notes: Sequence[Note]) -> int:
+        """How many notes it does not know yet."""
+        return len(notes) - len(self._notes) if self._is_begin_of(notes) else len(notes)
+
+    def of(self, notes: Sequence[Note]) -> "NoteWords":
+        """The same, of these notes."""
+        if not self._is_begin_of(notes):
+            self._notes, self._places = (), {}
+        for at in range(len(self._notes), len(notes)):
+            for word in vocabulary(_text_of(notes[at])):
+                self._places.setdefault(word, array("I")).append(at)
+        self._notes = notes
+        return self
+
+    def holding(self, word: str) -> Sequence[int]:
+        """Where the notes that hold a word stand."""
+        return self._places.get(word, ())
+
+    def _is_begin_of(self, notes: Sequence[Note]) -> bool:
+        known = len(self._notes)
+        return known <= len(notes) and (not known or self._notes[-1].id == notes[known - 1].id)
 
 
-def recollected(kept: Iterable[Kept], query: RecallQuery, now: Instant) -> Sequence[Kept]:
-    """What a query means, best first, before its `offset` and `limit`."""
+@dataclass(frozen=True, slots=True)
+class Space:
+    """What is kept for a project, or for a user in all projects, with the words of its notes."""
+
+    window: Window
+    words: NoteWords
+    is_users: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Some of the `total` that a query means, best first."""
+
+    page: tuple[Kept, ...]
+    total: int
+
+
+def recollected(spaces: Sequence[Space], query: RecallQuery, now: Instant) -> Found:
+    """What a query means: of its `limit` results those from `offset` on."""
     if query.ids:
         order = {named: n for n, named in enumerate(query.ids)}
-        return sorted((k for k in kept if k.id in order), key=lambda k: order[k.id])
-    found = [one for one in kept if _is_meant(one, query, now)]
-    terms = {word for word, _ in terms_of(query.text).weights} if query.text.strip() else None
-    if terms is None:
-        return sorted(found, key=lambda one: -one.at)
-    held = [terms & _words(one.text) for one in found]
+        named = [one for space in spaces for one in _named(space, frozenset(query.ids))]
+        named.sort(key=lambda one: order[one.id])
+        return Found(tuple(named), len(named))
+    terms = sorted({word for word, _ in terms_of(query.text).weights})
+    found: list[tuple[float, Kept | tuple[Space, Note]]] = []
+    others = [one for space in spaces for one in _others(space, query) if _is_meant(one, query)]
+    if not query.text.strip():
+        found = [(0.0, one) for one in others]
+        found += [
+            (0.0, (space, note))
+            for space in spaces
+            for note in space.window.notebook.notes
+            if _is_note_meant(note, query, now)
+        ]
+        return _page(found, query)
+    held = [_words(one.text).intersection(terms) for one in others]
     counts = Counter(word for words in held for word in words)
-    worth = {word: math.log1p(len(found) / counts.get(word, 0.5)) for word in terms}
-    whole = sum(worth.values()) or 1.0
-    scored = [
-        (sum(worth[word] for word in words) / whole, one)
-        for words, one in zip(held, found, strict=True)
-        if words
-    ]
-    scored = [pair for pair in scored if pair[0] >= _LEAST_SHARE]
-    scored.sort(key=lambda pair: (-round(pair[0], 2), not pair[1].is_pinned, -pair[1].at))
-    return [one for _, one in scored]
+    for space in spaces:
+        for word in terms:
+            counts[word] += len(space.words.holding(word))
+    many = len(others) + sum(len(space.window.notebook.notes) for space in spaces)
+    worth = {word: math.log1p(many / (counts[word] or 0.5)) for word in terms}
+    least = _LEAST_SHARE * sum(worth.values())
+    for one, words in zip(others, held, strict=True):
+        score = sum(worth[word] for word in words)
+        if words and score >= least:
+            found.append((score, one))
+    for space in spaces:
+        notes = space.window.notebook.notes
+        found += [
+            (score, (space, notes[at]))
+            for at, score in _scores(space.words, worth).items()
+            if at < len(notes) and score >= least and _is_note_meant(notes[at], query, now)
+        ]
+    return _page(found, query)
 
 
-def _is_meant(one: Kept, query: RecallQuery, now: Instant) -> bool:
-    item = one.item
-    if one.kind not in query.kinds or (query.since is not None and one.at < query.since):
-        return False
-    if query.author and not _is_by(one.writer, query.author):
-        return False
-    if query.category is not None:
-        return isinstance(item, Note) and item.category is query.category and item.counts_at(now)
-    return not isinstance(item, Note) or item.counts_at(now)
+def _scores(words: NoteWords, worth: Mapping[str, float]) -> Mapping[int, float]:
+    scores: dict[int, float] = {}
+    for word, value in worth.items():
+        for at in words.holding(word):
+            scores[at] = scores.get(at, 0.0) + value
+    return scores
+
+
+def _page(found: list[tuple[float, Kept | tuple[Space, Note]]], query: RecallQuery) -> Found:
+    def rank(pair: tuple[float, Kept | tuple[Space, Note]]) -> tuple[float, bool, float]:
+        score, one = pair
+        if isinstance(one, Kept):
+            return -round(score, 2), score > 0 and not one.is_pinned, -one.at
+        return -round(score, 2), score > 0 and not one[1].is_pinned, -one[1].told_at
+
+    found.sort(key=rank)
+    page = (one for _, one in found[query.offset : query.offset + query.limit])
+    return Found(
+        tuple(one if isinstance(one, Kept) else _of_note(*one) for one in page), len(found)
+    )
+
+
+def _text_of(note: Note) -> str:
+    return " ".join((note.text, *note.tags))
+
+
+def _of_note(space: Space, note: Note) -> Kept:
+    return Kept(
+        RecordKind.NOTE,
+        note.id,
+        note.text,
+        note.told_at,
+        note.writer,
+        note,
+        is_pinned=note.is_pinned,
+        is_users=space.is_users,
+    )
+
+
+def _named(space: Space, ids: frozenset[str]) -> Iterator[Kept]:
+    """The things with these ids, also those that were withdrawn or have ended."""
+    notes = (space.window.notebook.note(named) for named in ids)
+    yield from (_of_note(space, note) for note in notes if note is not None)
+    everything = RecallQuery(kinds=frozenset(RecordKind))
+    yield from (one for one in _others(space, everything) if one.id in ids)
+
+
+def _others(space: Space, query: RecallQuery) -> Iterator[Kept]:
+    """All that is no note, of the kinds that are looked for."""
+    window, kinds = space.window, query.kinds
+    if RecordKind.HANDOFF in kinds:
+        for one in window.notebook.handoffs:
+            words = "\n".join((one.summary, *one.next_steps, *one.open_questions, *one.files))
+            yield Kept(RecordKind.HANDOFF, one.id, words, one.left_at, one.writer, one)
+    if kinds & {RecordKind.FACT, RecordKind.FINDING}:
+        for fact in window.ledger.facts:
+            kind = RecordKind.FINDING if fact.conclusion else RecordKind.FACT
+            if kind in kinds:
+                by = Writer(fact.author, session=fact.session)
+                at, is_pinned = fact.learned_at, fact.is_pinned
+                yield Kept(kind, fact.id, fact.text, at, by, fact, is_pinned=is_pinned)
+    if RecordKind.QUESTION in kinds:
+        for asked in questions(window):
+            question, named = asked.question, question_id(asked.question)
+            by = Writer(Author.COMPANION if asked.answer.model else Author.SUMMARY)
+            yield Kept(RecordKind.QUESTION, named, question.text, question.asked_at, by, asked)
+
+
+def _is_meant(one: Kept, query: RecallQuery) -> bool:
+    is_new = query.since is None or one.at >= query.since
+    return is_new and query.category is None and _is_by(one.writer, query.author)
+
+
+def _is_note_meant(note: Note, query: RecallQuery, now: Instant) -> bool:
+    return (
+        RecordKind.NOTE in query.kinds
+        and note.counts_at(now)
+        and (query.category is None or note.category is query.category)
+        and (query.since is None or note.told_at >= query.since)
+        and _is_by(note.writer, query.author)
+    )
 
 
 def _is_by(writer: Writer, author: str) -> bool:
     names = (writer.name, writer.host, writer.session)
-    return writer.author == author or any(name.startswith(author) for name in names if name)
+    return (
+        not author
+        or writer.author == author
+        or any(name.startswith(author) for name in names if name)
+    )
 
 
 @lru_cache(maxsize=_REMEMBERED_TEXTS)

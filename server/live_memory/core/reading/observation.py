@@ -255,8 +255,12 @@ def _said(found: re.Match[str] | None) -> str:
     return " ".join(str(text).splitlines())
 
 
-# C0 but for tab and line feed, C1, and what turns the direction of text.
-_CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+# C0 but for tab and line feed, C1, what turns the direction of text, and what is never seen: but
+# for the two joiners, which scripts and emoji are written with.
+_CONTROLS = re.compile(
+    "[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    "\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
 # An image is fetched without a click, and so can carry words away in its address.
 _IMAGE = re.compile(r"(!\[[^\[\]\n]{0,300}\])(?=[(\[])")
 _LINK = re.compile(r"\](?=\(\s{0,9}<?\s{0,9}(?:[A-Za-z][A-Za-z0-9+.-]{1,20}:|//|\\\\|www\.))")
@@ -268,7 +272,8 @@ _TAG = re.compile(
 )
 # Lines that only we write: the last one, the list of sources, headers, places and numbered lines.
 _FRAME = re.compile(
-    r"^(?=[ \t>*_`]{0,9}(?:\[[ \t]*mode\b|Sources[ \t]*:|={3}|See also:|Best fit:|\(Partial:)"
+    r"^(?=[ \t>*_`]{0,9}(?:\[[ \t]*mode\b|Sources[ \t]*:|={3}|See also:|Best fit:|\(Partial:"
+    r"|Told, not checked:)"
     r"|[ \t]{0,9}\d{1,9}\||[ \t]{0,9}[^\s:|]{1,300}:\d{1,9}-\d{1,9}[ \t]*$)",
     re.MULTILINE | re.IGNORECASE,
 )
@@ -291,7 +296,9 @@ def inert(text: str) -> str:
 
 def _written_out(control: re.Match[str]) -> str:
     code = ord(control.group())
-    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+    if code > 0xFFFF:
+        return f"\\U{code:08x}"
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
 # What a search for a name may open: generated files are not learned, and no secret.

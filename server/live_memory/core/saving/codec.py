@@ -94,7 +94,7 @@ _FOR_EARLIER: Mapping[type, Form] = {Compacted: {"front": []}, Window: {"front":
 # What later versions added, as it is where an earlier one wrote.
 _ADDED: Mapping[type, Form] = {
     Fact: {"session": "", "conclusion": "", "uses": 0, "novelty": 1.0},
-    Answer: {"facts": []},
+    Answer: {"facts": [], "notes": [], "told": ""},
     Conclusion: {"evidence": {}},
     Forgotten: {"asked_at": []},
     Window: {"notebook": {"notes": [], "handoffs": []}, "paused": False},

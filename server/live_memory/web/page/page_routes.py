@@ -29,7 +29,7 @@ from live_memory.flow.workspace import Workspace, statistics
 from live_memory.ports import Clock
 from live_memory.web.guard import Drain, ErrorClass, Problem, is_page, secret_in
 from live_memory.web.identity import Identity
-from live_memory.web.page_links import LINK_S, PAGE_KEY, PageLinks
+from live_memory.web.page_links import LINK_S, PAGE_KEY, PAGE_PARTS, PageLinks
 from live_memory.web.routes import (
     cancel_when_gone,
     get_route,
@@ -41,7 +41,14 @@ from live_memory.web.routes import (
     refusal,
     workspace_of,
 )
-from live_memory.web.schemas import fact_form, file_event_form, record_form, spend_form, stats_form
+from live_memory.web.schemas import (
+    caps_form,
+    fact_form,
+    file_event_form,
+    record_form,
+    spend_form,
+    stats_form,
+)
 
 __all__ = ["PageRoutes"]
 
@@ -88,7 +95,7 @@ class PageRoutes:
         return [
             get_route("/", _to_page),
             get_route("/ui", _File("index.html")),
-            *(get_route(f"/ui/{name}", _File(name)) for name in ("page.js", "text.js", "page.css")),
+            *(get_route(f"/ui/{name}", _File(name)) for name in PAGE_PARTS),
             post_route("/v1/page/link", self.link),
             post_route(PAGE_KEY, self.key),
             get_route("/v1/events", self.events),
@@ -131,7 +138,7 @@ class PageRoutes:
         del request
         hub, now = self._hub, self._clock.now()
         companion = hub.models.companion
-        spend = await companion.purse.known() if companion else hub.spend
+        spend, caps = await hub.spending()
         abilities = companion.model.abilities if companion else None
         problems = [visible(clean(problem)) for problem in hub.problems]
         return json_reply(
@@ -141,7 +148,7 @@ class PageRoutes:
                 "reasons": problems,
                 "notes": [visible(clean(note)) for note in hub.notes],
                 "model": abilities and record_form(abilities, "model", "is_subscription"),
-                "caps": companion and record_form(companion.purse.caps),
+                **caps_form(spend, caps, now=now),
                 "hours": [record_form(hour) for hour in spend.of_day(now)],
                 "spend": spend_form(spend),
                 "asking": self._drain.questions_in_flight,
@@ -242,8 +249,9 @@ class PageRoutes:
 
     def _pulse(self) -> Mapping[str, object]:
         hub, asking = self._hub, self._drain.questions_in_flight
-        companion = hub.models.companion
-        return {**hub.pulse, "server": (hub.problems, hub.notes, asking, id(companion), hub.spend)}
+        companion, users = hub.models.companion, hub.notebook.user.window.revision
+        told = (hub.problems, hub.notes, asking, id(companion), hub.spend, users)
+        return {**hub.pulse, "server": told}
 
 
 async def _to_page(request: Request) -> ASGIApp:

@@ -68,8 +68,7 @@ export function nameOf({ path, start, end }) {
 }
 
 /** A button that opens a place. */
-export function placeButton(place, open) {
-  const name = nameOf(place);
+export function placeButton(place, open, name = nameOf(place)) {
   const act = (event) => {
     if (event.type === "keydown" && event.key !== "Enter" && event.key !== " ") return;
     event.preventDefault();

@@ -25,6 +25,8 @@ def test_controls_of_terminals_and_of_direction_are_written_out(text: str) -> No
         assert not re.search("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", shown)
     assert visible("a\tb\nc\r\n") == "a\tb\nc\n"
     assert visible("\x1b[0m") == "\\x1b[0m"
+    assert visible("a\u200bb\ufeff\U000e0041") == "a\\u200bb\\ufeff\\U000e0041"
+    assert visible("\u200c\u200d") == "\u200c\u200d", "scripts and emoji are written with them"
 
 
 @pytest.mark.parametrize(

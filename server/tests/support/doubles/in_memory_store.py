@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from live_memory.core.errors import StoreUnavailable
+from live_memory.core.notes.session_work import SessionRecord
+from live_memory.core.saving.codec import read, written
 from live_memory.core.saving.journal import (
     JournalHeader,
     JournalRecord,
@@ -33,6 +35,9 @@ class InMemory:
         self._journals: dict[WorkspaceKey, bytes] = {}
         self._loaded: set[WorkspaceKey] = set()
         self._aside: dict[tuple[WorkspaceKey, str], tuple[bytes | None, bytes | None]] = {}
+        self._sessions: dict[WorkspaceKey, object] = {}
+        # Until when each open handoff counts.
+        self.told_open: dict[WorkspaceKey, Sequence[Instant]] = {}
 
     async def load(self, key: WorkspaceKey) -> Restored:
         """Rebuild the memory from its saved form."""
@@ -60,6 +65,23 @@ class InMemory:
         self._journals.pop(key, None)
         self._snapshots[key] = sealed(to_form(Snapshot(root, 1, taken())))
 
+    async def sessions(self, key: WorkspaceKey) -> Sequence[SessionRecord]:
+        """Rebuild them from their saved form."""
+        found: Sequence[SessionRecord] = read(
+            tuple[SessionRecord, ...], self._sessions.get(key, [])
+        )
+        return found
+
+    async def keep_sessions(self, key: WorkspaceKey, sessions: Sequence[SessionRecord]) -> None:
+        """Keep the saved form."""
+        self._check(key)
+        self._sessions[key] = written(tuple(sessions))
+
+    async def tell_open(self, key: WorkspaceKey, until: Sequence[Instant]) -> None:
+        """Keep it."""
+        self._check(key)
+        self.told_open[key] = until
+
     async def rewrite(self, key: WorkspaceKey, root: str, taken: Callable[[], Memory]) -> None:
         """Nothing older is kept anyway."""
         await self.save(key, root, taken)
@@ -74,10 +96,14 @@ class InMemory:
         self._aside = {whose: data for whose, data in self._aside.items() if whose[0] != key}
         self._snapshots.pop(key, None)
         self._journals.pop(key, None)
+        self._sessions.pop(key, None)
+        self.told_open.pop(key, None)
 
     async def exchange(self, key: WorkspaceKey, *, kept: str, wanted: str) -> str:
         """Set one aside, take up the other."""
         self._loaded.discard(key)
+        self._sessions.pop(key, None)
+        self.told_open.pop(key, None)
         self._aside[key, kept] = self._snapshots.pop(key, None), self._journals.pop(key, None)
         snapshot, journal = self._aside.pop((key, wanted), (None, None))
         self._snapshots |= {} if snapshot is None else {key: snapshot}

@@ -1,0 +1,82 @@
+"""How a note is told beside an answer: whose it is, how old, and its words as data on one line."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from live_memory.core.companion.prompt import one_line
+from live_memory.core.evidence.places import Place
+from live_memory.core.findings.standing import ago
+from live_memory.core.memory.ledger import Source
+from live_memory.core.memory.notebook import Note, Writer
+from live_memory.core.reading.observation import clean, inert
+from live_memory.core.tokens import estimate
+from live_memory.core.values import Author, Instant
+
+__all__ = ["ToldNote", "by_whom", "told_line", "told_lines"]
+
+# Characters of a note's text, and of what its writer calls itself.
+_LONGEST_TEXT, _LONGEST_NAME, _LONGEST_SESSION = 300, 40, 6
+_MOST_CHANGED = 3
+# What a host is called where it does not say.
+_KINDS = {
+    Author.AGENT: "an agent",
+    Author.SUBAGENT: "a sub-agent",
+    Author.COMPANION: "the companion",
+    Author.PERSON: "a person",
+    Author.SUMMARY: "a summary",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ToldNote:
+    """A note, and what `changed` of its places; `is_users` where it counts in all projects."""
+
+    note: Note
+    changed: Sequence[Source] = ()
+    is_users: bool = False
+
+
+def by_whom(writer: Writer) -> str:
+    """A writer in words: `claude-code (session ab12cd)`, `a sub-agent of codex`, `a person`."""
+    kind, host = _KINDS[writer.author], _plain(writer.host)
+    if writer.author is Author.AGENT and host:
+        who = host
+    elif writer.author is Author.SUBAGENT and host:
+        who = f"{kind} of {host}"
+    else:
+        who = kind
+    session = _plain(writer.session)[:_LONGEST_SESSION]
+    named = [_plain(writer.name), f"session {session}" if session else ""]
+    more = ", ".join(filter(None, named))
+    return f"{who} ({more})" if more else who
+
+
+def told_line(told: ToldNote, now: Instant) -> str:
+    """One line: what kind of note, by whom, how old, its id, then its text, which is inert."""
+    note = told.note
+    text = _plain(note.text, longest=None)
+    if len(text) > _LONGEST_TEXT:
+        text = f"{text[:_LONGEST_TEXT].rstrip()}\u2026 (recall ids=[{note.id}] for all)"
+    changed = ", ".join(
+        one_line(str(Place(source.path, source.start, source.end)))
+        for source in told.changed[:_MOST_CHANGED]
+    )
+    since = f" ({changed} changed since)" if changed else ""
+    where = " in all projects" if told.is_users else ""
+    age = ago(now - note.told_at)
+    return f"{note.category}{where}, by {by_whom(note.writer)}, {age}, {note.id}: {text}{since}"
+
+
+def told_lines(notes: Iterable[ToldNote], now: Instant, *, tokens: int) -> str:
+    """A line for each note, the first whatever it takes, the others that fit the tokens."""
+    lines: list[str] = []
+    for line in (told_line(told, now) for told in notes):
+        tokens -= estimate(line)
+        if lines and tokens < 0:
+            break
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _plain(text: str, *, longest: int | None = _LONGEST_NAME) -> str:
+    return inert(one_line(" ".join(clean(text).split())))[:longest]
