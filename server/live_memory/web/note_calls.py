@@ -87,9 +87,7 @@ class NoteCalls:
     ) -> Remembered:
         """Keep a note."""
         draft, scope = note_draft_of(fields, now=self._now), scope_of(fields) or Scope.WORKSPACE
-        # What is kept across projects is of no folder.
-        cwd = await find() if scope is Scope.WORKSPACE else ""
-        return await self._notes.remember(cwd, draft, caller.writer, scope=scope)
+        return await self._notes.remember(await find(), draft, caller.writer, scope=scope)
 
     async def recall(
         self, fields: Mapping[str, object], find: Find
