@@ -106,6 +106,20 @@ def test_what_was_told_is_accessible_and_fits(house: House, width: int, scheme: 
             assert page.evaluate("document.documentElement.scrollWidth") <= width, view
 
 
+def test_what_was_told_about_an_answers_place_stands_before_it_as_text(house: House) -> None:
+    told(house, "remember", text=f"{DECISION} {EVIL}", category="decision")
+    with house.page() as page:
+        house.go(page)
+        page.get_by_label("Ask about this codebase").fill("Where is MAX_RETRIES set?")
+        page.get_by_role("button", name="Ask", exact=True).click()
+        answer = page.get_by_role("region", name="Answer")
+        beside = answer.get_by_label("Told, not checked")
+        beside.get_by_text("decision, by claude-code (session 0c6f2a)").wait_for()
+        assert DECISION in beside.inner_text()
+        assert "onerror" in beside.inner_text()
+        assert answer.locator("img").count() == 0
+
+
 def test_a_record_says_who_told_it_when_and_about_which_places(house: House) -> None:
     tell_all(house)
     with house.page() as page:
