@@ -57,9 +57,11 @@ def page_of(name: str, template: str, records: Sequence[Form]) -> str:
 def _shown(words: Sequence[str], records: Sequence[Form]) -> Iterator[str]:
     what, wanted = (words[0] if words else ""), frozenset(words[1:])
     if what == "notes" and wanted <= _CATEGORIES | {"pinned"}:
+        categories = wanted - {"pinned"} or _CATEGORIES
         for one in records:
-            is_meant = one["category"] in wanted if wanted - {"pinned"} else True
-            if one["kind"] == "note" and is_meant and (one["pinned"] or "pinned" not in wanted):
+            if one["kind"] != "note" or one["category"] not in categories:
+                continue
+            if one["pinned"] or "pinned" not in wanted:
                 yield from _note(one)
     elif what == "handoffs" and not wanted:
         for one in records:
