@@ -20,6 +20,7 @@ import sys
 import time
 
 EACH_S = 900
+STEPS, USUAL_S = 3, 60
 # A machine without network is not asked again with every session.
 PAUSE_S = 600
 NEEDED = (3, 11)
@@ -81,14 +82,36 @@ def main(data, version):
 
 
 class Teller:
-    """Says how far it is, where `/live-memory-stats` and the next session find it."""
+    """Says how far it is, where a call, `/live-memory-stats` and the next session find it."""
 
     def __init__(self, folder, version):
-        self.folder, self.version = folder, version
+        self.folder, self.version, self.began_at = folder, version, time.monotonic()
+        self.step = ""
 
-    def __call__(self, step):
-        text = "Live Memory %s is being installed for the plugin (%s), usually within a minute"
-        say(self.folder, text % (self.version, step))
+    def __call__(self, number, step):
+        self.step = "step %d of %d, %s" % (number, STEPS, step)
+        self.still()
+
+    def still(self):
+        """Say it again, with the time that passed."""
+        took_s = int(time.monotonic() - self.began_at)
+        usual = "usually within a minute" if took_s < USUAL_S else "which is longer than usual"
+        text = "Live Memory %s is being installed for the plugin (%s): %d s so far, %s"
+        say(self.folder, text % (self.version, self.step + self.fetched(), took_s, usual))
+
+    def fetched(self):
+        """How many of the packages pip has; uv names none before it has all."""
+        if "packages" not in self.step:
+            return ""
+        try:
+            with open(os.path.join(self.folder, "log"), errors="replace") as log:
+                first = [line.split(" ", 1)[0] for line in log]
+        except OSError:
+            return ""
+        if "Installing" in first:
+            return ", all there and being put in place"
+        many = first.count("Collecting")
+        return ", %d so far" % many if many else ""
 
 
 def make(made, version, tell, out):
@@ -98,13 +121,15 @@ def make(made, version, tell, out):
         raise Failed("it needs Python %d.%d or newer, or uv (https://docs.astral.sh/uv)" % NEEDED)
     for name, begin, install in ways:
         shutil.rmtree(made, ignore_errors=True)
-        tell("making its environment with %s" % name)
-        if not done(begin, out):
+        tell(1, "making its environment with %s" % name)
+        if not done(begin, out, tell.still):
             continue
-        tell("getting what it needs with %s" % name)
-        if done([*install, os.path.join(PLUGIN, "server/locked/server.txt")], out):
+        needed = os.path.join(PLUGIN, "server/locked/server.txt")
+        tell(2, "getting %d packages with %s" % (listed(needed), name))
+        if done([*install, needed], out, tell.still):
+            tell(3, "getting parsers with %s and trying it" % name)
             # Not every machine has these; the server then searches and parses by itself.
-            done([*install, os.path.join(PLUGIN, "server/locked/extras.txt")], out)
+            done([*install, os.path.join(PLUGIN, "server/locked/extras.txt")], out, tell.still)
             put_in(made, version)
             if runs(made, out):
                 return
@@ -122,7 +147,17 @@ def ways_to(made):
         yield "uv", begin, [uv, "pip", "install", "--python", python, *only]
     own = new_enough()
     if own:
-        pip = [python, "-I", "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
+        # -u: how far it is, is seen while it is.
+        pip = [
+            python,
+            "-I",
+            "-u",
+            "-m",
+            "pip",
+            "install",
+            "--disable-pip-version-check",
+            "--no-input",
+        ]
         yield "pip", [own, "-I", "-m", "venv", made], [*pip, *only]
 
 
@@ -170,25 +205,44 @@ def runs(made, out):
     return done([python, "-I", "-m", "live_memory", "--version"], out)
 
 
-def done(words, out):
-    """Whether a program succeeded, far from any workspace; what it says goes to the log."""
+def listed(file):
+    """How many packages a lock file lists."""
+    with open(file) as lines:
+        return sum("==" in line for line in lines)
+
+
+def done(words, out, still=lambda: None):
+    """Whether a program succeeded, far from any workspace; what it says goes to the log.
+
+    `still` is called every second while it runs.
+    """
     out.write("$ %s\n" % " ".join(words))
     out.flush()
     try:
-        ended = subprocess.run(
+        running = subprocess.Popen(
             words,
             cwd="/",
             env=kept(os.environ, INDEXES),
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
-            timeout=EACH_S,
-            check=False,
         )
-    except (OSError, subprocess.TimeoutExpired) as problem:
+    except OSError as problem:
         out.write("%s\n" % problem)
         return False
-    return ended.returncode == 0
+    until = time.monotonic() + EACH_S
+    while time.monotonic() < until:
+        try:
+            return running.wait(1) == 0
+        except subprocess.TimeoutExpired:
+            try:
+                still()
+            except OSError:  # what it says is worth less than what it does
+                pass
+    running.kill()
+    running.wait()
+    out.write("%s timed out after %d s\n" % (words[0], EACH_S))
+    return False
 
 
 def start(made):

@@ -5,13 +5,19 @@ goes on and ends again, its newer one takes the place of the older, unless that 
 """
 
 import re
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
 import anyio
 
-from live_memory.core.errors import Busy, LiveMemoryError, OutsideWorkspace, StoreUnavailable
+from live_memory.core.errors import (
+    Busy,
+    InvalidRequest,
+    LiveMemoryError,
+    OutsideWorkspace,
+    StoreUnavailable,
+)
 from live_memory.core.hosts.events import (
     CommandRan,
     Ending,
@@ -121,8 +127,9 @@ class SessionDiary:
             if report.session and not report.is_past:
                 is_over |= await self._noted(report)
         if is_over:
-            await self._keep()
+            # It is known, also where the disk does not take it.
             self._note_over()
+            await self._keep()
 
     async def run(self, window: Callable[[], Window], record: Record) -> None:
         """Keep what is noted, and leave what sessions come to that ended, until cancelled."""
@@ -130,15 +137,17 @@ class SessionDiary:
             await self._changed.wait()
             with anyio.move_on_after(_KEPT_AFTER_S):
                 await self._over.wait()
-            self._changed = anyio.Event()
             if self._over.is_set():
                 self._over = anyio.Event()
                 await anyio.sleep(_LATE_S)
                 with anyio.move_on_after(_TO_LEARN_S):
                     await self._ingestor.caught_up()
                 await self._leave(window, record)
-            with suppress(StoreUnavailable):
+            self._changed = anyio.Event()
+            try:
                 await self._keep()
+            except StoreUnavailable:
+                self._changed.set()
 
     def rest(self, window: Window) -> Sequence[Telling]:
         """What sessions leave that ended and were not looked at; for a workspace that closes."""
@@ -164,6 +173,8 @@ class SessionDiary:
                     await record(event)
                 except StoreUnavailable:
                     continue  # it is known, and kept once the disk takes it
+                except InvalidRequest:
+                    continue  # learning is paused
                 except Busy:
                     await anyio.sleep(_NEXT_TRY_S)
                     since = self._sessions.get(key, before).work
@@ -267,7 +278,7 @@ class SessionDiary:
         # What somebody took over, or did not want, is not told again.
         work = one.before.with_later(one.work) if is_open else one.work
         done = replace(one, is_due=False)
-        if _is_left_by_hand(notebook, one):
+        if self._is_left_by_hand(one, notebook):
             done = replace(done, work=SessionWork(), before=SessionWork(), left="", left_at=now)
         elif one.work != SessionWork() and work.is_worth_leaving:
             since = None if is_open else one.left_at
@@ -278,6 +289,15 @@ class SessionDiary:
                 yield HandoffCancelled(older.id, Withdrawal(handoff.writer, now, _NEWER))
         self._sessions[key] = done
         self._changed.set()
+
+    def _is_left_by_hand(self, one: SessionRecord, notebook: Notebook) -> bool:
+        """Whether the session left a handoff by hand since it began."""
+        others = [other for other in self._sessions.values() if other.host == one.host]
+        ended = {other.session: other.ended_at for other in others if other.ended_at is not None}
+        return any(
+            not left.is_automatic and left.left_at >= one.began_at and _is_of(left, one, ended)
+            for left in notebook.handoffs
+        )
 
     def _handoff(
         self,
@@ -317,16 +337,15 @@ class SessionDiary:
             await self._store.keep_sessions(self._identity.key, tuple(self._sessions.values()))
 
 
-def _is_left_by_hand(notebook: Notebook, one: SessionRecord) -> bool:
-    """Whether the session left a handoff by hand since it began, or an agent whose session nobody
-    knows did.
+def _is_of(left: Handoff, one: SessionRecord, ended: Mapping[str, Instant]) -> bool:
+    """Whether a handoff is of a session, as far as its writer's names tell.
+
+    A host that names no session is one of which nobody knows better. What the agent asks through
+    keeps the name of the session that it was started in, also where another one followed in the
+    same window: so what a session left after its end is of one that goes on.
     """
-    return any(
-        not left.is_automatic
-        and left.left_at >= one.began_at
-        and (
-            left.writer.session[:_LONGEST_NAME] == one.session
-            or (not left.writer.session and left.writer.author is not Author.PERSON)
-        )
-        for left in notebook.handoffs
-    )
+    host, session = left.writer.host.lower(), left.writer.session[:_LONGEST_NAME]
+    if session:
+        return session == one.session or left.left_at > ended.get(session, left.left_at)
+    is_its_host = host.startswith(one.host.replace("_", "-"))
+    return is_its_host and left.writer.author is not Author.PERSON

@@ -63,7 +63,7 @@ def test_the_first_session_of_all_has_its_tool_while_it_is_installed(stage: Stag
     assert ASK in outcome.tools_offered_first()
     assert (stage.folder / "begun").read_text() == "venv\n"
     first, _, last = outcome.tool_results()
-    assert "is being installed for the plugin (getting what it needs with uv)" in first
+    assert "is being installed for the plugin (step 2 of 3, getting " in first
     assert first.endswith("; work without it for now and ask again later")
     assert "\n" not in first
     assert _LINE in verified_lines(last), (last, stage.server_log())

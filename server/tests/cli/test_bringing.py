@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -125,6 +126,8 @@ def test_sessions_that_start_at_once_bring_it_once_and_do_not_wait(user: _User) 
     sessions = [user.begin("start") for _ in range(5)]
     outs = [session.communicate(timeout=_WITHIN_S) for session in sessions]
     _wait_for(lambda: bool(user.noted("installs")))
+    began = user.run("stats").stderr
+    _wait_for(lambda: user.run("stats").stderr != began)
     meanwhile = user.run("stats")
     (user.programs / "wait").unlink()
     _wait_for(lambda: "is installed" in user.status())
@@ -134,7 +137,17 @@ def test_sessions_that_start_at_once_bring_it_once_and_do_not_wait(user: _User) 
     ] == [(127, "")] * 5
     assert all("being installed" in err for _, err in outs)
     assert (meanwhile.returncode, meanwhile.stdout) == (127, "")
-    assert "being installed for the plugin (getting what it needs with uv)" in meanwhile.stderr
+    form = (
+        r"Live Memory \S+ is being installed for the plugin "
+        r"\(step 2 of 3, getting (\d+) packages with uv\): (\d+) s so far, "
+        r"usually within a minute\n"
+    )
+    first, later = re.fullmatch(form, began), re.fullmatch(form, meanwhile.stderr)
+    assert first is not None, began
+    assert later is not None, meanwhile
+    needed = (_REPOSITORY / "server/locked/server.txt").read_text().splitlines()
+    assert int(later[1]) == sum(not line.startswith((" ", "#")) for line in needed)
+    assert int(first[2]) < int(later[2])
     python = user.environment / __version__ / "bin/python"
     only = "--require-hashes --only-binary :all: --no-deps"
     assert user.noted("installs") == [

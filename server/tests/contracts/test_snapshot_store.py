@@ -1,5 +1,6 @@
 """The contract of `SnapshotStore`, over every implementation."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,9 +10,10 @@ from live_memory.adapters.store.snapshot_files import JsonFiles
 from live_memory.core.errors import StoreUnavailable
 from live_memory.core.hosts.notices import FileInterest
 from live_memory.core.memory.window import NoteWritten, Window, apply
+from live_memory.core.notes.session_work import EditedFile, SessionRecord, SessionWork
 from live_memory.core.saving.journal import EventApplied, HostNotice
 from live_memory.core.saving.snapshot import Memory, Restored
-from live_memory.core.values import Instant, WorkspaceKey
+from live_memory.core.values import Instant, RelPath, WorkspaceKey
 from live_memory.ports import SnapshotStore
 from tests.support.doubles.in_memory_store import InMemory
 
@@ -118,3 +120,58 @@ async def test_what_is_written_anew_is_the_memory_and_takes_records_as_before(
     assert (await store.load(KEY)).memory == Memory(apply(TWO, third))
     await store.save(KEY, "/w", lambda: Memory(TWO))
     assert (await store.load(KEY)).memory == Memory(TWO)
+
+
+# What is kept beside a memory.
+
+WORK = SessionWork(3, "Why é?", (EditedFile(RelPath("a.py"), ((1, 2), (5, 9))),), ("make",))
+SESSIONS = (
+    SessionRecord("codex", "s", Instant(1.0), WORK),
+    SessionRecord("gemini", "t", Instant(2.0), before=WORK, left="h1", ended_at=Instant(3.0)),
+)
+
+
+@pytest.mark.promise("nothing-lost")
+async def test_what_was_noted_of_sessions_comes_back_until_it_is_forgotten(
+    store: SnapshotStore,
+) -> None:
+    await store.load(KEY)
+    assert tuple(await store.sessions(KEY)) == ()
+    await store.keep_sessions(KEY, SESSIONS)
+    await store.tell_open(KEY, [Instant(1.0), Instant(2.5)])
+    await store.load(KEY)
+    assert tuple(await store.sessions(KEY)) == SESSIONS
+    assert await store.load(KEY) == Restored()
+    await store.keep_sessions(KEY, SESSIONS[1:])
+    assert tuple(await store.sessions(KEY)) == SESSIONS[1:]
+    await store.forget(KEY)
+    await store.load(KEY)
+    assert tuple(await store.sessions(KEY)) == ()
+    with pytest.raises(StoreUnavailable):
+        await store.keep_sessions(OTHER, SESSIONS)
+
+
+async def test_what_is_kept_beside_is_a_user_s_own_and_goes_with_the_last(tmp_path: Path) -> None:
+    store, folder = JsonFiles(tmp_path), tmp_path / KEY.text
+    await store.load(KEY)
+    await store.keep_sessions(KEY, SESSIONS)
+    await store.tell_open(KEY, [Instant(1.0), Instant(2.5)])
+    assert json.loads((folder / "handoffs.json").read_text()) == [1.0, 2.5]
+    assert {file.stat().st_mode & 0o777 for file in folder.iterdir()} == {0o600}
+    await store.keep_sessions(KEY, ())
+    await store.tell_open(KEY, [])
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.promise("no-overwrite-of-unreadable")
+@pytest.mark.parametrize("junk", ["{", "[]", '{"sessions": [{}]}', '{"sessions": 5}', "\udcff"])
+async def test_sessions_that_cannot_be_read_are_set_aside(tmp_path: Path, junk: str) -> None:
+    store, file = JsonFiles(tmp_path), tmp_path / KEY.text / "sessions.json"
+    file.parent.mkdir()
+    file.write_text(junk, errors="surrogateescape")
+    await store.load(KEY)
+    assert tuple(await store.sessions(KEY)) == ()
+    await store.keep_sessions(KEY, SESSIONS)
+    assert tuple(await store.sessions(KEY)) == SESSIONS
+    (aside,) = [one for one in file.parent.iterdir() if one != file]
+    assert aside.read_bytes() == junk.encode(errors="surrogateescape")

@@ -1,6 +1,7 @@
 """What is kept leaves and comes back whole, is purged from every file, and learning pauses."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from live_memory.adapters.store.snapshot_files import JsonFiles
-from live_memory.core.errors import InvalidRequest
+from live_memory.core.errors import InvalidRequest, StoreUnavailable
 from live_memory.core.memory.ledger import Fact, FactId, Source
 from live_memory.core.memory.notebook import (
     MOST_OPEN_HANDOFFS,
@@ -24,9 +25,11 @@ from live_memory.core.memory.notebook import (
 )
 from live_memory.core.memory.window import Brought, FileObserved, Purged, questions
 from live_memory.core.notes.recollection import RecallQuery, question_id
-from live_memory.core.values import Author, ContentHash, Instant, Origin, RelPath
+from live_memory.core.saving.snapshot import Restored
+from live_memory.core.values import Author, ContentHash, Instant, Origin, RelPath, WorkspaceKey
 from live_memory.flow.notes import HandoffDraft, NoteDraft, Scope
 from live_memory.flow.open_workspaces import Hub
+from tests.support.doubles.in_memory_store import InMemory
 from tests.support.memory import House, a_question, app_house
 
 NOW = 1_800_000_000.0
@@ -242,14 +245,23 @@ async def test_only_notes_come_into_the_space_of_the_user_and_they_leave_from_th
 
 
 async def test_what_counts_now_leaves_out_what_does_not() -> None:
-    async with app_house().hub() as hub:
+    house = app_house()
+    async with house.hub() as hub:
         for text in ("Kept.", "Forgotten."):
             told = await hub.notebook.remember("/app", NoteDraft(text, NoteCategory.TODO), AGENT)
         await hub.notebook.forget("/app", [told.note.id], "", AGENT)
         left = await hub.notebook.leave("/app", HandoffDraft("Done."), AGENT, call="c")
         await hub.notebook.claim("/app", left.id, AGENT, call="d")
-        (line,) = await exported(hub, is_current=True)
-        assert json.loads(line)["text"] == "Kept."
+        memory = await hub.opened("/app")
+        old = Source(RelPath("app/config.py"), ContentHash.of(b"old"), 1, 1)
+        gone = Fact(FactId("f1"), "It was so.", (old,))
+        here = Fact(FactId("f2"), "It is so.", (replace(old, path=RelPath("app/new.py")),))
+        await memory.record(Brought(facts=(gone, here), forgotten=frozenset({FactId("f3")})))
+        lines = [json.loads(line) for line in await exported(hub, is_current=True)]
+        assert [one["text"] for one in lines] == ["Kept."]
+        house.sandbox.put("app/new.py", b"old")
+        lines = [json.loads(line) for line in await exported(hub, is_current=True)]
+        assert [one["text"] for one in lines] == ["Kept.", "It is so."]
 
 
 def holding(folder: Path, text: str) -> list[str]:
@@ -372,3 +384,111 @@ async def test_a_workspace_that_is_cleared_stays_paused() -> None:
         assert (await hub.stats("/app")).is_paused
         assert await hub.clear_all() == 1
         assert (await hub.stats("/app")).is_paused
+
+
+async def test_what_cannot_be_kept_is_refused_with_a_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("live_memory.flow.keep_notes.MOST_NOTES", 1)
+    source = {"path": "a.py", "sha": "0" * 64, "start": 1, "end": 2, "lines": None}
+    fact = {
+        "kind": "fact",
+        "id": "f1",
+        "text": "It is so (a.py:1-2).",
+        "sources": [source],
+        "author": "agent",
+        "at": 1.0,
+        "since": None,
+        "questions": [],
+        "pinned": False,
+        "session": "",
+        "conclusion": "",
+        "uses": 0,
+        "novelty": 1.0,
+    }
+    forms: dict[str, object] = {
+        "no room": {"text": "Two."},
+        "no file has": {"text": "x", "sources": [{**source, "start": 0}]},
+        "more than 200 places": {"text": "x", "sources": [source] * 201},
+        "no time that can be": {"text": "x", "expires_at": 1e15},
+        "longer than 16000": {"text": "x", "withdrawn": {"reason": "r" * 16_001}},
+        "no fact": {**fact, "sources": []},
+        "its id": {**fact, "id": "no id"},
+        "proper 'path'": {**fact, "sources": [{**source, "path": "/etc/passwd"}]},
+        "kind must be": {"kind": "forgotten fact", "id": "no id"},
+    }
+    async with app_house().hub() as hub:
+        await bring(hub, ['{"text": "One."}'])
+        came = await hub.keeping.bring(
+            "/app", [*forms.values()], scope=Scope.WORKSPACE, is_dry=False
+        )
+        assert sum(came.new.values()) == 0
+        for place, why in enumerate(forms):
+            assert why in came.refused[place]
+        with pytest.raises(InvalidRequest, match="500"):
+            await hub.keeping.bring("/app", [{}] * 501, scope=Scope.WORKSPACE, is_dry=False)
+        # A fact that was forgotten does not come back.
+        assert (await bring(hub, [json.dumps(fact)]))["facts"] == 1
+        await hub.forget_fact("/app", FactId("f1"))
+        assert (await bring(hub, [json.dumps(fact)]))["known"] == 1
+
+
+async def test_a_handoff_without_an_id_gets_one_that_follows_from_what_it_says() -> None:
+    form = json.dumps({"kind": "handoff", "summary": "Half.", "left_at": 1.0, "expires_at": 2.0})
+    async with app_house().hub() as hub:
+        assert (await bring(hub, [form, form]))["handoffs"] == 1
+        assert (await bring(hub, [form]))["known"] == 1
+        came = await hub.keeping.bring("/app", [json.loads(form)], scope=Scope.USER, is_dry=False)
+        assert "only notes" in came.refused[0]
+
+
+async def test_facts_and_answers_are_purged_by_their_ids() -> None:
+    house = app_house()
+    async with house.hub() as hub:
+        question = a_question()
+        await hub.ask("/app", question, progress=nothing)
+        later = replace(a_question("Who fetches a page?"), asked_at=Instant(2.0))
+        await hub.ask("/app", later, progress=nothing)
+        memory = await hub.opened("/app")
+        source = Source(RelPath("app/config.py"), ContentHash.of(b"1"), 1, 1)
+        fact = Fact(FactId("f1"), "It is said that retries are three.", (source,))
+        await memory.record(Brought(facts=(fact,)))
+        ids = [question_id(question), "f1"]
+        purged = await hub.keeping.purge("/app", ids[:1], scope=Scope.WORKSPACE)
+        assert (purged.purged, purged.answers) == ((ids[0],), 1)
+        purged = await hub.keeping.purge("/app", ids, scope=Scope.WORKSPACE)
+        assert (purged.purged, purged.unknown) == (("f1",), (ids[0],))
+        assert not memory.window.ledger.facts
+        assert len(questions(memory.window)) == 1
+        # It does not come back by itself.
+        assert "f1" in memory.window.ledger.forgotten
+
+
+async def test_a_note_for_all_projects_is_purged_from_an_answer_here_too() -> None:
+    async with app_house().hub() as hub:
+        draft = NoteDraft(f"Always say {CANARY} first.", NoteCategory.PREFERENCE)
+        note = (await hub.notebook.remember("/app", draft, AGENT, scope=Scope.USER)).note
+        await hub.ask("/app", a_question(), progress=nothing)
+        asked = replace(a_question(draft.text), asked_at=Instant(2.0))
+        await hub.ask("/app", asked, progress=nothing)
+        purged = await hub.keeping.purge("/app", [note.id], scope=Scope.USER)
+        assert (purged.purged, purged.answers) == ((note.id,), 1)
+        assert await hub.keeping.purge_user() == 0
+        await hub.keeping.resume("/app")
+
+
+async def test_what_cannot_be_read_is_not_written_anew() -> None:
+    house = app_house()
+    house.store = house.user_store = Unreadable()
+    async with house.hub() as hub:
+        await hub.opened("/app")
+        for scope in Scope:
+            with pytest.raises(StoreUnavailable, match="cannot be read"):
+                await hub.keeping.purge("/app", [], scope=scope)
+
+
+class Unreadable(InMemory):
+    """A store of which the system gives nothing."""
+
+    async def load(self, key: WorkspaceKey) -> Restored:
+        return Restored(problems=("it cannot be read",), is_unread=True)

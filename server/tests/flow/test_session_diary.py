@@ -16,9 +16,9 @@ from live_memory.core.memory.notebook import (
     HandoffState,
     Writer,
 )
-from live_memory.core.memory.window import Purged
+from live_memory.core.memory.window import LearningPaused, Purged
 from live_memory.core.values import Author, Instant, WorkspaceKey
-from live_memory.flow.notes import HandoffDraft
+from live_memory.flow.notes import HandoffDraft, Scope
 from live_memory.ports import Missed
 from tests.flow.test_ingest import Listening, bash, listening, payload, tool
 from tests.support.doubles.in_memory_sandbox import InMemorySandbox
@@ -152,6 +152,29 @@ async def test_a_session_that_left_one_by_hand_leaves_no_other() -> None:
             ("t", True),
             ("s", False),
         ]
+
+
+@pytest.mark.parametrize(
+    ("writer", "is_its"),
+    [
+        (Writer(Author.AGENT, host="claude-code"), True),  # a client that names no session
+        (Writer(Author.AGENT, host="codex-mcp-client"), False),
+        (Writer(Author.AGENT), False),
+        (Writer(Author.PERSON, host="claude-code"), False),
+        (Writer(Author.SUBAGENT, host="claude-code", session="s"), True),
+        (Writer(Author.AGENT, host="claude-code", session="before"), True),
+        (Writer(Author.AGENT, host="claude-code", session="beside"), False),
+    ],
+)
+async def test_whose_one_by_hand_is_told_by_who_wrote_it(writer: Writer, is_its: bool) -> None:
+    """In one window a session may follow another, and the client's server keeps the older name."""
+    async with listening(day()) as at:
+        before = [*of("beside", BEGAN, EDITED), *of("before", BEGAN, ENDED)]
+        await at.reception.take([*before, BEGAN, EDITED], project="/app")
+        await left(at)
+        await at.hub.notebook.leave("/app", HandoffDraft("It is half done."), writer, call="c")
+        await at.reception.take([ENDED], project="/app")
+        assert len(await left(at)) == 2 - is_its
 
 
 async def test_one_by_hand_of_before_the_session_is_none_of_it() -> None:
@@ -375,3 +398,32 @@ async def test_a_workspace_that_is_forgotten_has_no_session_and_no_count() -> No
         assert not await house.store.sessions(KEY)
         await at.reception.take([ENDED], project="/app")
         assert await left(at) == ()
+
+
+async def test_while_learning_is_paused_no_session_is_noted_and_none_leaves_anything() -> None:
+    house = day()
+    async with listening(house) as at:
+        await at.hub.keeping.pause("/app")
+        await at.reception.take([BEGAN, prompt("CANARY"), EDITED, ENDED], project="/app")
+        assert await left(at) == ()
+        assert not await house.store.sessions(KEY)
+
+
+async def test_a_session_that_is_due_when_learning_is_paused_leaves_nothing() -> None:
+    house = day()
+    async with listening(house) as at:
+        memory = await at.memory()
+        await memory.record(LearningPaused())
+        # As where it ended a moment before.
+        await memory.diary.note([ClaudeCode().parse(one) for one in (EDITED, ENDED)])
+        assert await left(at) == ()
+        assert await at.memory() is memory
+
+
+async def test_a_purge_of_what_was_forgotten_leaves_nothing_of_sessions() -> None:
+    house = day()
+    async with listening(house) as at:
+        await at.reception.take([prompt("CANARY"), EDITED, ENDED], project="/app")
+        await left(at)
+        await at.hub.keeping.purge("/app", [], scope=Scope.WORKSPACE, is_forgotten=True)
+    assert not await house.store.sessions(KEY)

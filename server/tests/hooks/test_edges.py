@@ -13,6 +13,7 @@ from live_memory.adapters.workspace.ripgrep import Runner, find_programs
 from live_memory.client import session_start
 from live_memory.core.values import WorkspaceKey
 from tests.hooks.test_hook import Desk, desk, is_silent  # noqa: F401  (a fixture)
+from tests.support.learning import notify
 from tests.support.server import RunningServer, running_server
 
 _ONE = "Live Memory: 1 open handoff for this workspace; `handoff` with action list shows it."
@@ -78,8 +79,7 @@ def test_what_a_session_leaves_the_next_one_hears_of_in_one_line(
             assert is_silent(desk.run(one, **environ))
         wait_until_counted(server, 1)
         assert said(desk, told("SessionStart", "t"), **environ) == _ONE
-        for one in (wrote(desk, "t"), told("SessionEnd", "t")):
-            assert is_silent(desk.run(one, **environ))
+        notify(server, desk.project, wrote(desk, "t"), told("SessionEnd", "t"))
     # It was stopped at once.
     assert len(counted(server.data_dir)) == 2
     assert said(desk, **environ) == _TWO
@@ -104,6 +104,24 @@ def test_the_events_of_a_session_without_a_server_leave_it_when_one_comes(
     with running_server(tmp_path / "server") as server:
         wait_until_counted(server, 1)
     assert said(desk, **environ) == _ONE
+
+
+@pytest.mark.promise("nothing-lost")
+def test_a_server_that_is_killed_at_the_end_of_a_session_leaves_it_once_it_is_back(
+    desk: Desk,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    environ = {"LIVE_MEMORY_DATA_DIR": str(tmp_path / "server/data")}
+    with running_server(tmp_path / "server") as server:
+        for one in (told("SessionStart"), wrote(desk), told("SessionEnd")):
+            assert is_silent(desk.run(one, **environ))
+        server.process.kill()
+    assert counted(server.data_dir) == []
+    for _ in range(2):
+        with running_server(tmp_path / "server") as server:
+            assert is_silent(desk.run(told("SessionStart", "t"), **environ))
+            wait_until_counted(server, 1)
+            assert said(desk, **environ) == _ONE
 
 
 @pytest.mark.parametrize("where", ["server", "client"])

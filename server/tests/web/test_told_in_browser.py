@@ -304,6 +304,22 @@ def test_who_claims_too_late_hears_who_has_it_and_the_list_follows(house: House)
     assert handoffs_of(house)[0]["claim"]["by"]["session"] == SESSION
 
 
+def test_what_a_session_left_by_itself_is_marked_as_automatic(house: House) -> None:
+    base = {"session_id": SESSION, "cwd": str(house.project)}
+    with house.page() as page:
+        house.go(page, "/handoffs")
+        page.get_by_text("No handoff is open").wait_for()
+        notify(
+            *(house.server, house.project),
+            {**base, "hook_event_name": "SessionStart", "source": "startup"},
+            {**base, "hook_event_name": "UserPromptSubmit", "prompt": "Raise the limit."},
+            {**tool(house.project, "Write", file_path=str(house.project / "limits.py")), **base},
+            {**base, "hook_event_name": "SessionEnd", "reason": "other"},
+        )
+        item(page, "Raise the limit.").get_by_text("Automatic").wait_for()
+        assert "limits.py" in item(page, "Raise the limit.").inner_text()
+
+
 def test_a_handoff_that_nobody_claimed_in_time_is_expired(house: House) -> None:
     with house.page(refused="400 (Bad Request)") as page:
         house.go(page, "/handoffs")
@@ -354,7 +370,7 @@ def test_hostile_words_show_as_text(house: House, browser: "Browser") -> None:
         next_steps=[text],
         open_questions=["y" * 2_000],
         files=["/etc/passwd", "../x.py:1-2", EVIL, "z" * 1_000],
-        to_agent=EVIL,
+        to_agent=f"{EVIL}{'w' * 300}",
         headers=headers,
     )
     with house.page(width=390, refused="400 (Bad Request)") as page:

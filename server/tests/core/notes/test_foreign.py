@@ -19,6 +19,7 @@ MEM0 = {
             "updated_at": None,
         },
         {"id": "2", "memory": "Uses uv.", "agent_id": "coder", "created_at": "nonsense"},
+        {"id": "5", "memory": "Uses Go.", "created_at": "2026-01-02T03:04:05"},
         {"id": "3"},
         "text",
     ]
@@ -27,13 +28,14 @@ OPENMEMORY = {
     "user": {"user_id": "alex"},
     "memories": [
         {"id": "a", "content": "Use Go 1.24.", "state": "active", "created_at": 1_767_000_000},
+        {"id": "c", "content": "Undated.", "created_at": None},
         {"id": "b", "content": "Old.", "state": "deleted"},
     ],
 }
 
 
 def test_memories_of_mem0_keep_their_dates_authors_and_categories() -> None:
-    first, second, third, fourth = memories_in(MEM0)
+    first, second, naive, third, fourth = memories_in(MEM0)
     assert first.form == {
         "kind": "note",
         "text": "Prefers short answers.",
@@ -45,13 +47,17 @@ def test_memories_of_mem0_keep_their_dates_authors_and_categories() -> None:
     assert second.form is not None
     assert second.form["writer"] == {"author": "agent", "name": "coder", "host": "mem0"}
     assert "told_at" not in second.form
-    assert (third.where, third.problem) == ("memory 3", "it has no text")
+    assert naive.form is not None
+    assert naive.form["told_at"] == 1767323045.0
+    assert (third.where, third.problem) == ("memory 4", "it has no text")
     assert fourth.form is None
     assert next(memories_in(MEM0["results"])) == first
 
 
 def test_memories_of_openmemory_come_but_for_what_was_deleted() -> None:
-    kept, deleted = memories_in(OPENMEMORY)
+    kept, undated, deleted = memories_in(OPENMEMORY)
+    assert undated.form is not None
+    assert "told_at" not in undated.form
     assert kept.form is not None
     assert kept.form["told_at"] == 1_767_000_000
     assert (deleted.form, deleted.problem) == (None, "it is deleted there")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from live_memory.core.errors import InvalidRequest
-from live_memory.core.memory.ledger import Source
+from live_memory.core.memory.ledger import Fact, FactId, Source
 from live_memory.core.memory.notebook import (
     Handoff,
     HandoffId,
@@ -18,7 +18,7 @@ from live_memory.core.memory.notebook import (
 )
 from live_memory.core.notes.foreign import EXPORTED, sections_of
 from live_memory.core.notes.pages import page_of
-from live_memory.core.notes.records import record_of
+from live_memory.core.notes.records import HEADER, header_problem, record_of
 from live_memory.core.values import Author, ContentHash, Instant, RelPath
 
 DAY = Instant(1_796_083_200.0)
@@ -126,6 +126,19 @@ def test_handoffs_and_an_empty_page_are_shown() -> None:
         "Nothing yet.",
         "",
     ]
+
+
+def test_a_fact_is_shown_with_its_places() -> None:
+    source = Source(RelPath("a.py"), ContentHash.of(b""), 3, 3)
+    fact = Fact(FactId("f"), "It is 7.", (source,), Author.SUBAGENT, DAY)
+    shown = page_of("a.md", "{{ facts }}\n", [record_of(fact), record_of(FactId("g"))]).split("\n")
+    assert shown[1:-1] == ["- It is 7.", "  - a sub-agent, 2026-12-01", "  - at `a.py:3`"]
+
+
+@pytest.mark.parametrize("version", [2, None, "1"])
+def test_a_file_of_a_later_version_is_told(version: object) -> None:
+    assert header_problem(HEADER) is None
+    assert "upgrade" in (header_problem({**HEADER, "version": version}) or "")
 
 
 def test_a_directive_that_is_none_is_named() -> None:
