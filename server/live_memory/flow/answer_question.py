@@ -140,7 +140,7 @@ def _remember(memory: Workspace, question: Question, answer: Answer) -> None:
 async def _remembered(asked: OpenQuestion, answer: Answer) -> Answer:
     """Give the workspace what the question changes, in one event."""
     try:
-        kept = replace(answer, why=MappingProxyType({}), told="")
+        kept = replace(answer, why=MappingProxyType({}))
         event = QuestionAnswered(asked.question, kept, based_on=asked.based_on)
         await asked.memory.record(event, sent=asked.sent)
     except Busy:

@@ -8,9 +8,7 @@ from pathlib import Path
 
 from tests.support.server import RunningServer, running_server
 
-LIMITS = (
-    '"""Limits."""\n\nMAX_RETRIES = 7\n\n\ndef allowed(tries):\n    return tries < MAX_RETRIES\n'
-)
+LIMITS = "MAX_RETRIES = 7\n\n\ndef allowed(tries):\n    return tries < MAX_RETRIES\n"
 DECISION = "We retry 7 times (limits.py:1), because the gateway drops three."
 OTHERS = "Seven is a mistake of this fork (limits.py:1)."
 ASKED = "Where is MAX_RETRIES set?"

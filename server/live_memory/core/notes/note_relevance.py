@@ -152,6 +152,7 @@ class _Judge:
         self._alike: Mapping[frozenset[str], int] = {}
         self._most = 0
         self._shown = shown
+        self._there: dict[Place, frozenset[str]] = {}
         self.paths = {place.path for place in shown.places}
         self.paths.update(source.path for source in shown.leading)
         best = [*dict.fromkeys(place.path for place in shown.places)][:_BEST_FILES]
@@ -189,7 +190,7 @@ class _Judge:
                 if any(_touch(place, source) for source in note.sources)
             )
         if not on_lines.isdisjoint(self._best):
-            there = {*chain.from_iterable(_words_at(s, shown.files) for s in note.sources)}
+            there = {*chain.from_iterable(map(self._words_at, note.sources))}
             if not self._names.isdisjoint(there | words):
                 return 2.0
             return self._worth_of(words | (there & self._pointing)) / _ON_LINES
@@ -205,6 +206,13 @@ class _Judge:
             return 0.0
         first = self._share(words & cut.first)
         return (_LATE * self._share(words) + (1 - _LATE) * first) / _BY_WORDS
+
+    def _words_at(self, source: Source) -> frozenset[str]:
+        """Many notes point to the same place."""
+        place = Place(source.path, source.start, source.end)
+        if place not in self._there:
+            self._there[place] = frozenset(_words_at(source, self._shown.files))
+        return self._there[place]
 
     def _worth_of(self, words: Iterable[str]) -> float:
         return sum([self._worth[word] for word in words]) / self._whole
