@@ -42,11 +42,12 @@ _REMEMBERED = (
     *("spool.jsonl", "spool.old.jsonl", "spool.taken.jsonl", "imported.json"),
     *("spend.jsonl", "spend.jsonl.new"),
 )
-_ENVIRONMENTS, _WORKSPACES, _COMPANION = "environment", "workspaces", "companion"
+_ENVIRONMENTS, _COMPANION = "environment", "companion"
+# What is remembered of codebases, and of the user in all of them.
+_WORKSPACES, _USER = "workspaces", "user"
 _CONNECTIONS = "connections.json"
-KNOWN = frozenset(
-    (*_MADE_AGAIN, *_REMEMBERED, _CONNECTIONS, _ENVIRONMENTS, _WORKSPACES, _COMPANION, LOG_NAME)
-)
+_ROOMS = _ENVIRONMENTS, _WORKSPACES, _USER, _COMPANION
+KNOWN = frozenset((*_MADE_AGAIN, *_REMEMBERED, _CONNECTIONS, *_ROOMS, LOG_NAME))
 """Every name that is given to something in the data folder, but for what is numbered or set."""
 _OF_ENVIRONMENTS = ("lock", "log", "status", "status.new")
 _WORKSPACE = re.compile(r"[0-9a-f]{32}(?:\..+)?")
@@ -202,8 +203,9 @@ def _planned(settings: Settings, *, purge: bool) -> Going:
     for path in _environments(folder):
         going[path] = shutil.rmtree if stat.S_ISDIR(_mode(path)) else Path.unlink
     if purge:
-        going |= dict.fromkeys(_memories(folder), shutil.rmtree)
-    for name in (_ENVIRONMENTS, _COMPANION, _WORKSPACES):
+        memories = (*_memories(folder), *_memories(folder, _USER))
+        going |= dict.fromkeys(memories, shutil.rmtree)
+    for name in _ROOMS:
         going |= _once_empty(folder / name, going)
     return going | _once_empty(folder, going)
 
@@ -230,6 +232,8 @@ def _stays(settings: Settings, going: Going) -> Iterator[tuple[Path, str]]:
     for path in left:
         if path.name == _WORKSPACES and any(_memories(folder)):
             yield path, f"what is remembered of {_codebases(folder)}"
+        elif path.name == _USER and any(_memories(folder, _USER)):
+            yield path, "what is remembered of you in all codebases"
         elif path.name == _CONNECTIONS:
             yield path, "`live-memory disconnect` needs it"
         elif path.name in _REMEMBERED and not path.is_symlink():
@@ -265,9 +269,9 @@ def _environments(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _memories(folder: Path) -> Iterator[Path]:
+def _memories(folder: Path, room: str = _WORKSPACES) -> Iterator[Path]:
     """The folder of each workspace, and what was set aside of any."""
-    for path in _in(folder / _WORKSPACES):
+    for path in _in(folder / room):
         if _WORKSPACE.fullmatch(path.name) and stat.S_ISDIR(_mode(path)):
             yield path
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -106,7 +107,7 @@ def handoffs_open(project: str) -> str:
     from live_memory.client.hook import is_on
 
     try:
-        if not is_on("handoffs"):
+        if not is_on("handoffs") or not is_offered("handoff"):
             return ""
         kept = os.path.join(data_folder(), "workspaces", workspace_of(project))
         until = json.loads(own_file(kept, "handoffs.json", LARGEST_COUNT))
@@ -115,6 +116,14 @@ def handoffs_open(project: str) -> str:
     except (OSError, ValueError, TypeError, RecursionError):
         return ""
     return (ONE_OPEN if count == 1 else SOME_OPEN % count) if count else ""
+
+
+def is_offered(tool: str) -> bool:
+    """Whether agents have a tool, as far as this can know: the server asks its own settings."""
+    from live_memory.client.discovery import configured
+
+    named = os.environ.get("LIVE_MEMORY_TOOLS") or configured("tools")
+    return not named or tool in re.findall("[a-z_]+", named)
 
 
 def workspace_of(project: str) -> str:

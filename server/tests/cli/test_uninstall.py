@@ -40,6 +40,8 @@ def _used(shell: Shell, project: Path) -> int:
     pid = shell.run("start", "--json").json["pid"]
     assert isinstance(pid, int)
     assert shell.run("ask", "What does retry_delay give?", "--cwd", str(project)).code == 0
+    like = ("note", "Short functions.", "--scope", "user", "--cwd", str(project))
+    assert shell.run(*like).code == 0
     (shell.data_dir / "told").touch(0o600)
     (shell.data_dir / "spool.jsonl").write_text('{"project": "/x", "dropped": 1}\n')
     made = shell.data_dir / "environment/0.1.0"
@@ -69,6 +71,7 @@ def test_it_leaves_no_process_and_only_what_it_says(shell: Shell, project: Path)
     assert left == spoken | theirs
     assert {str(path.relative_to(shell.folder)): why for path, why in kept_by_path(kept)} == {
         "data/workspaces": "what is remembered of 1 codebase",
+        "data/user": "what is remembered of you in all codebases",
         "data/spool.jsonl": "what is remembered",
         "config/live-memory/config.toml": "your settings",
     }

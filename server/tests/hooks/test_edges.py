@@ -145,6 +145,13 @@ def test_where_it_is_off_nothing_is_left_or_told(
         assert said(desk, **environ) == _ONE
 
 
+def test_who_has_no_tool_to_take_it_over_hears_of_none(desk: Desk) -> None:  # noqa: F811
+    a_count(desk, desk.project, _LATER)
+    assert said(desk) == _ONE
+    assert said(desk, LIVE_MEMORY_TOOLS='["ask_live_memory", "handoff"]') == _ONE
+    assert said(desk, LIVE_MEMORY_TOOLS='["ask_live_memory"]') is None
+
+
 def test_what_expired_never_counts(desk: Desk) -> None:  # noqa: F811
     a_count(desk, desk.project, 1.0, _LATER, 1_780_000_000.0)
     assert said(desk) == _ONE
