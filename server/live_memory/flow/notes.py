@@ -185,9 +185,7 @@ class Notes:
                 learning is paused.
         """
         text, redacted = self._cleaned(draft.text)
-        here = await self._opened(cwd)
-        here.refuse_if_paused()
-        memory = here if scope is Scope.WORKSPACE else None
+        memory = await self._unpaused(cwd, scope)
         space = self.user if memory is None else memory
         note = Note(
             id=note_id(text),
@@ -372,6 +370,20 @@ class Notes:
         some = notebook.open_handoffs(self._clock.now()) if is_open else notebook.handoffs
         meant = [one for one in some if not to_agent or one.to_agent in ("", to_agent)]
         return memory.identity, tuple(reversed(meant))
+
+    async def _unpaused(self, cwd: str, scope: Scope) -> Workspace | None:
+        """The workspace that something is kept in, if it is one; that of `cwd` must not be paused.
+
+        What is kept across projects may be told where there is none.
+        """
+        try:
+            memory = await self._opened(cwd)
+        except InvalidRequest:
+            if scope is Scope.USER:
+                return None
+            raise
+        memory.refuse_if_paused()
+        return memory if scope is Scope.WORKSPACE else None
 
     async def opened(self, cwd: str) -> Workspace:
         """The workspace that `cwd` belongs to, open."""

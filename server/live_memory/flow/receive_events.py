@@ -34,7 +34,6 @@ from live_memory.core.reading.observation import visible
 from live_memory.core.reading.redaction import Redactor
 from live_memory.flow.ingest import MOST_CONCLUSIONS, Ingestor
 from live_memory.flow.reader import Reader
-from live_memory.flow.session_diary import SessionDiary
 from live_memory.ports import HostDialect, Missed, Spool, WorkspaceIdentity, Worktrees
 
 __all__ = ["Reception"]
@@ -68,11 +67,6 @@ class _Learner(Protocol):
         ...
 
     @property
-    def diary(self) -> SessionDiary:
-        """Where it is noted what its sessions do."""
-        ...
-
-    @property
     def reader(self) -> Reader:
         """What reads its files."""
         ...
@@ -88,6 +82,10 @@ class _Learner(Protocol):
 
     async def hear(self, subjects: Sequence[Interest], *, events: int) -> None:
         """Take notice; returns once it survives a crash."""
+        ...
+
+    async def note(self, reports: Sequence[HostReport]) -> None:
+        """Take down what its sessions do."""
         ...
 
 
@@ -243,7 +241,7 @@ class Reception:
             if unkept is not None:
                 raise unkept
             for cwd, its in done.items():
-                await homes[cwd].diary.note(its)
+                await homes[cwd].note(its)
             await self._end_elsewhere(done, {home.identity for home in homes.values()}, held)
 
     def _said(self, event: HostEvent) -> Iterator[Conclusion]:
@@ -300,7 +298,7 @@ class Reception:
                 except LiveMemoryError:
                     continue  # it is no project
                 if other.identity not in told:
-                    await other.diary.note([replace(report, events=ended)])
+                    await other.note([replace(report, events=ended)])
 
     async def _workspace(self, cwd: str, held: ExitStack) -> _Learner:
         until, recent = self._recent.get(cwd, (0.0, None))

@@ -11,7 +11,13 @@ from dataclasses import replace
 
 import anyio
 
-from live_memory.core.errors import Busy, LiveMemoryError, OutsideWorkspace, StoreUnavailable
+from live_memory.core.errors import (
+    Busy,
+    InvalidRequest,
+    LiveMemoryError,
+    OutsideWorkspace,
+    StoreUnavailable,
+)
 from live_memory.core.hosts.events import (
     CommandRan,
     Ending,
@@ -167,6 +173,8 @@ class SessionDiary:
                     await record(event)
                 except StoreUnavailable:
                     continue  # it is known, and kept once the disk takes it
+                except InvalidRequest:
+                    continue  # learning is paused
                 except Busy:
                     await anyio.sleep(_NEXT_TRY_S)
                     since = self._sessions.get(key, before).work

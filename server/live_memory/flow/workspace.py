@@ -12,6 +12,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 
 from live_memory.core.companion.chat import ModelRequest
 from live_memory.core.errors import Busy, InvalidRequest, LiveMemoryError, StoreUnavailable
+from live_memory.core.hosts.events import HostReport
 from live_memory.core.hosts.notices import Interest
 from live_memory.core.memory.ledger import Fact
 from live_memory.core.memory.window import (
@@ -144,7 +145,7 @@ class Surroundings:
 _INBOX = 1_024
 _DRAIN_S, _FEW_NAMES = 2.0, 10
 FileEvent = FileObserved | FileChanged | FileGone
-_OF_HANDOFFS = (HandoffLeft, HandoffClaimed, HandoffCancelled, Purged)
+_OF_HANDOFFS = (HandoffLeft, HandoffClaimed, HandoffCancelled, Brought, Purged)
 _MOST_HEARD = 1_000
 # What is not kept while learning is paused: what is asked, seen and concluded goes by, and who
 # tells something hears so. That a file changed is no such thing: nothing old may be current.
@@ -209,7 +210,6 @@ class Workspace:
             identity, watcher=given.watcher, offer=self._hint, signals=given.signals
         )
         self._store = given.store
-        self._clock = given.clock
         self._tells_open, self._telling = given.leaves_handoffs, anyio.Lock()
         self._signals = given.signals
         self.last_sent: SentPrompt | None = None
@@ -398,11 +398,14 @@ class Workspace:
     async def rewrite(self) -> None:
         """Write down what there is now, and remove every file of before.
 
+        What sessions that go on did until now is gone too: their prompts may say anything.
+
         Raises:
             StoreUnavailable: the disk does not let it.
         """
         if self._persister is None or self._unread:
             raise StoreUnavailable("what is kept cannot be read now, so it is not written anew")
+        await self.diary.forget()
         await self._persister.rewrite()
 
     async def hear(self, subjects: Sequence[Interest], *, events: int) -> None:
@@ -425,6 +428,15 @@ class Workspace:
             await self._persister.heard(clean)
         elif clean and self.is_closing:
             raise StoreUnavailable("this workspace is closing")
+
+    async def note(self, reports: Sequence[HostReport]) -> None:
+        """Take down what sessions do, unless learning is paused.
+
+        Raises:
+            StoreUnavailable: that one ended would not survive a crash.
+        """
+        if not self.window.is_paused:
+            await self.diary.note(reports)
 
     async def _tell_open(self) -> None:
         """Let sessions that begin know of open handoffs; that is a hint, which may be missing."""

@@ -87,8 +87,12 @@ class NoteCalls:
     ) -> Remembered:
         """Keep a note."""
         draft, scope = note_draft_of(fields, now=self._now), scope_of(fields) or Scope.WORKSPACE
-        # What is kept across projects is of no folder.
-        cwd = await find() if scope is Scope.WORKSPACE else ""
+        try:
+            cwd = await find()
+        except InvalidRequest:
+            if scope is Scope.WORKSPACE:
+                raise
+            cwd = ""  # what is kept across projects is of no folder
         return await self._notes.remember(cwd, draft, caller.writer, scope=scope)
 
     async def recall(

@@ -158,6 +158,10 @@ def test_a_paused_workspace_learns_nothing_from_hooks_nor_from_the_spool(
         told(server, project, "/v1/pause")
         notify(server, project, tool(project, "Read", file_path=f"{project}/birds.py"))
         assert "other.py" in json.dumps(server.ask("What does other return?", project))
+        for scope in ("workspace", "user"):
+            fields = {"cwd": str(project), "text": "No.", "category": "todo", "scope": scope}
+            reply = server.request("POST", "/v1/remember", fields)
+            assert (reply.status, b"live-memory resume" in reply.body) == (400, True)
         stats = server.request("GET", f"/stats?cwd={project}").json
         assert (stats["is_paused"], stats["hook_events"], stats["questions"]) == (True, 0, 0)
         assert stats["entries"] == 0

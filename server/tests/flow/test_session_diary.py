@@ -16,9 +16,9 @@ from live_memory.core.memory.notebook import (
     HandoffState,
     Writer,
 )
-from live_memory.core.memory.window import Purged
+from live_memory.core.memory.window import LearningPaused, Purged
 from live_memory.core.values import Author, Instant, WorkspaceKey
-from live_memory.flow.notes import HandoffDraft
+from live_memory.flow.notes import HandoffDraft, Scope
 from live_memory.ports import Missed
 from tests.flow.test_ingest import Listening, bash, listening, payload, tool
 from tests.support.doubles.in_memory_sandbox import InMemorySandbox
@@ -398,3 +398,32 @@ async def test_a_workspace_that_is_forgotten_has_no_session_and_no_count() -> No
         assert not await house.store.sessions(KEY)
         await at.reception.take([ENDED], project="/app")
         assert await left(at) == ()
+
+
+async def test_while_learning_is_paused_no_session_is_noted_and_none_leaves_anything() -> None:
+    house = day()
+    async with listening(house) as at:
+        await at.hub.keeping.pause("/app")
+        await at.reception.take([BEGAN, prompt("CANARY"), EDITED, ENDED], project="/app")
+        assert await left(at) == ()
+        assert not await house.store.sessions(KEY)
+
+
+async def test_a_session_that_is_due_when_learning_is_paused_leaves_nothing() -> None:
+    house = day()
+    async with listening(house) as at:
+        memory = await at.memory()
+        await memory.record(LearningPaused())
+        # As where it ended a moment before.
+        await memory.diary.note([ClaudeCode().parse(one) for one in (EDITED, ENDED)])
+        assert await left(at) == ()
+        assert await at.memory() is memory
+
+
+async def test_a_purge_of_what_was_forgotten_leaves_nothing_of_sessions() -> None:
+    house = day()
+    async with listening(house) as at:
+        await at.reception.take([prompt("CANARY"), EDITED, ENDED], project="/app")
+        await left(at)
+        await at.hub.keeping.purge("/app", [], scope=Scope.WORKSPACE, is_forgotten=True)
+    assert not await house.store.sessions(KEY)
