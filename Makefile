@@ -19,14 +19,18 @@ help: ## this list
 
 .venv/.runtime: server/pyproject.toml $(wildcard server/locked/*.txt)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Live Memory needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)")'
-	@echo "installing into .venv (a minute the first time)"
+	@echo "installing into .venv: 1 of 4, the environment (all four take a minute the first time)"
 	@$(PYTHON) -m venv .venv
+	@echo "2 of 4, the $$(grep -c == server/locked/server.txt) packages that the server needs"
 	@$(LOCKED) -r server/locked/server.txt -r server/locked/build.txt
+	@echo "3 of 4, ripgrep and grammars"
 	@$(LOCKED) -r server/locked/extras.txt || echo "without ripgrep and grammars of its own"
+	@echo "4 of 4, Live Memory itself"
 	@$(BIN)/python -I -m pip install --quiet --no-deps --no-build-isolation --editable server
 	@touch $@
 
 .venv/.dev: .venv/.runtime
+	@echo "and what development needs (half a minute)"
 	@$(BIN)/python -I -m pip install --quiet --upgrade "pip>=25.1"
 	@$(BIN)/python -I -m pip install --quiet --group server/pyproject.toml:dev
 	@touch $@

@@ -237,8 +237,9 @@ async def tell_how_far(memory: Workspace, progress: Progress) -> None:
         wait_s = 1
         state = memory.indexer.state
         known = state.files - state.waiting
-        what = f"reading the workspace: {known} of {state.files} files"
-        await progress(what, done=known, total=state.files)
+        if state.files:
+            what = f"reading the workspace: {known} of {state.files} files"
+            await progress(what, done=known, total=state.files)
 
 
 def _nothing(why: str) -> Answer:

@@ -2,6 +2,7 @@
 
 import shlex
 import subprocess
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,7 +24,9 @@ class Keyboard:
     ) -> None:
         """`folder` is where the terminal keeps its socket."""
         self._words, self._environ, self._cwd = words, environ, cwd
-        self._tmux = ["tmux", "-S", str(folder / "tmux"), "-f", "/dev/null"]
+        # Its own: one that ends may still hold its socket when the next one begins.
+        socket = Path(tempfile.mkdtemp(dir=folder, prefix="tmux-")) / "socket"
+        self._tmux = ["tmux", "-S", str(socket), "-f", "/dev/null"]
 
     def __enter__(self) -> Self:
         """Start it.

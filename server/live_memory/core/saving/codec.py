@@ -94,9 +94,9 @@ _FOR_EARLIER: Mapping[type, Form] = {Compacted: {"front": []}, Window: {"front":
 # What later versions added, as it is where an earlier one wrote.
 _ADDED: Mapping[type, Form] = {
     Fact: {"session": "", "conclusion": "", "uses": 0, "novelty": 1.0},
-    Answer: {"facts": [], "notes": [], "told": ""},
+    Answer: {"facts": [], "notes": []},
     Conclusion: {"evidence": {}},
-    Forgotten: {"asked_at": []},
+    Forgotten: {"at": []},
     Window: {"notebook": {"notes": [], "handoffs": []}, "paused": False},
 }
 # Versions before 3 distilled facts by rule too, from outlines that the index has.

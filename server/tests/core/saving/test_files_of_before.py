@@ -1,8 +1,8 @@
 """What an earlier release wrote is read whole, and what this one writes says the same.
 
 `snapshot.v2.json` and `journal.v2.jsonl` were written by a codec that named each field by hand, and
-hold every kind of record with every field away from its default. Those of version 3 are these with
-what it added, by hand.
+hold every kind of record with every field away from its default. Those of versions 3 and 4 are
+these with what they added, by hand.
 """
 
 import json
@@ -20,25 +20,48 @@ from live_memory.core.errors import SnapshotUnreadable
 from live_memory.core.hosts.commands import Grep
 from live_memory.core.hosts.events import LineSlice
 from live_memory.core.hosts.notices import AnythingChanged, Conclusion, FileInterest, Search
-from live_memory.core.memory.ledger import Fact, FactId, Ledger
+from live_memory.core.memory.ledger import Fact, FactId, Ledger, Source
+from live_memory.core.memory.notebook import (
+    Claim,
+    Handoff,
+    HandoffId,
+    Note,
+    Notebook,
+    NoteCategory,
+    NoteId,
+    Withdrawal,
+    Writer,
+)
 from live_memory.core.memory.window import (
+    Brought,
     Compacted,
     Concluded,
     EntryNumber,
     FactPinned,
     Forgotten,
+    HandoffCancelled,
+    HandoffClaimed,
+    HandoffLeft,
+    LearningPaused,
+    LearningResumed,
+    NotesWithdrawn,
+    NoteTold,
+    Purged,
     QuestionAnswered,
+    Telling,
     Window,
     apply,
 )
 from live_memory.core.saving.codec import form_of
 from live_memory.core.saving.journal import EventApplied, HostNotice, line_of, records_in
 from live_memory.core.saving.snapshot import Beginning, from_form, to_form, unsealed
-from live_memory.core.values import Author, ContentHash, Instant
+from live_memory.core.values import Author, ContentHash, Instant, RelPath
 
 HERE = Path(__file__).parent
-SNAPSHOT = (HERE / "snapshot.v3.json").read_bytes()
-JOURNAL = (HERE / "journal.v3.jsonl").read_bytes()
+SNAPSHOT = (HERE / "snapshot.v4.json").read_bytes()
+JOURNAL = (HERE / "journal.v4.jsonl").read_bytes()
+SNAPSHOT_3 = (HERE / "snapshot.v3.json").read_bytes()
+JOURNAL_3 = (HERE / "journal.v3.jsonl").read_bytes()
 SNAPSHOT_2 = (HERE / "snapshot.v2.json").read_bytes()
 JOURNAL_2 = (HERE / "journal.v2.jsonl").read_bytes()
 HEARD = (
@@ -63,6 +86,34 @@ HEARD = (
         "Find the limits.",
         said_at=Instant(1780000000.5),
     ),
+)
+
+WRITER = Writer(Author.SUBAGENT, "laptop", "codex", "s1")
+PERSON = Writer(Author.PERSON)
+WITHDRAWAL = Withdrawal(PERSON, Instant(1790000009.0), "it is wrong")
+CLAIM = Claim(PERSON, Instant(1790000009.5), "c1")
+NOTE = Note(
+    NoteId("n1"),
+    "`RETRY_LIMIT` is 3, so café.",
+    NoteCategory.DECISION,
+    WRITER,
+    Instant(1790000007.5),
+    tags=("retry",),
+    is_pinned=True,
+    expires_at=Instant(1800000000.0),
+    sources=(Source(RelPath("app/config.py"), ContentHash.of(b"1"), 3, 3),),
+)
+HANDOFF = Handoff(
+    HandoffId("h1"),
+    "Half is done.",
+    WRITER,
+    Instant(1790000008.0),
+    Instant(1790900000.0),
+    next_steps=("Test it.",),
+    open_questions=("Why 7?",),
+    files=("app/config.py:3",),
+    to_agent="codex",
+    is_automatic=True,
 )
 
 
@@ -96,7 +147,15 @@ def test_a_snapshot_is_read_whole_and_written_as_it_was() -> None:
     assert (answer.usage.input_tokens, answer.notice) == (1200, "It took too long.")
     assert answer.citations[0].status is CitationStatus.CORRECTED
     assert answer.facts == ("f1",)
+    assert answer.notes == ("n1",)
     assert window.archive[0].answer.cost_usd is None
+    assert window.is_paused
+    first, second = window.notebook.notes
+    assert first == NOTE
+    assert second.withdrawn == WITHDRAWAL
+    claimed, cancelled = window.notebook.handoffs
+    assert claimed == replace(HANDOFF, claim=CLAIM)
+    assert cancelled == replace(HANDOFF, id=HandoffId("h2"), cancelled=WITHDRAWAL)
 
 
 @pytest.mark.promise("nothing-lost")
@@ -114,9 +173,38 @@ def test_a_journal_is_read_whole_and_written_as_it_was() -> None:
         Compacted(frozenset({EntryNumber(1), EntryNumber(2)}), window.ledger.facts, 4),
         Concluded(window.ledger.facts, 3),
         FactPinned(FactId("f1")),
-        Forgotten(frozenset({EntryNumber(3)}), frozenset({FactId("f1"), FactId("f2")})),
+        Forgotten(
+            frozenset({EntryNumber(3)}),
+            frozenset({FactId("f1"), FactId("f2")}),
+            frozenset({Instant(1790000002.0)}),
+        ),
     ]
     assert events[:5] == [entry.content for entry in window.entries]
+    _, withdrawn = window.notebook.notes
+    _, cancelled = window.notebook.handoffs
+    assert [event for event in events if isinstance(event, Telling)] == [
+        NoteTold(NOTE),
+        NotesWithdrawn(frozenset({"n1", "n3"}), WITHDRAWAL),
+        HandoffLeft(HANDOFF),
+        HandoffClaimed(HANDOFF.id, CLAIM),
+        HandoffCancelled(HandoffId("h2"), WITHDRAWAL),
+        Brought((withdrawn,), (cancelled,), window.ledger.facts, frozenset({FactId("y")})),
+        LearningPaused(),
+        LearningResumed(),
+        Purged(frozenset({"h2", "n2"})),
+    ]
+
+
+@pytest.mark.promise("nothing-lost")
+def test_what_version_3_wrote_is_read_whole() -> None:
+    memory, now = from_form(unsealed(SNAPSHOT_3)).memory, from_form(unsealed(SNAPSHOT)).memory
+    window = replace(now.window, notebook=Notebook(), is_paused=False)
+    assert memory == replace(now, window=_without_notes(window))
+    before = [one for one in records_in(JOURNAL_3) if isinstance(one, EventApplied)]
+    events = [one.event for one in records_in(JOURNAL) if isinstance(one, EventApplied)]
+    assert len(before) == len(events) - 9
+    (forgotten,) = (one.event for one in before if isinstance(one.event, Forgotten))
+    assert not forgotten.asked_at
 
 
 @pytest.mark.promise("nothing-lost")
@@ -158,8 +246,20 @@ def test_what_a_journal_of_version_2_tells_happened_but_for_facts_by_rule() -> N
     assert [type(entry.content).__name__ for entry in window.entries][-1] == "NoteWritten"
 
 
+def _without_notes(window: Window) -> Window:
+    """Without what version 4 added to answers."""
+    entries = [
+        replace(e, content=replace(e.content, answer=replace(e.content.answer, notes=())))
+        if isinstance(e.content, QuestionAnswered)
+        else e
+        for e in window.entries
+    ]
+    return replace(window, entries=tuple(entries))
+
+
 def _without_facts(window: Window) -> Window:
-    """Without what version 3 added."""
+    """Without what versions 3 and 4 added."""
+    window = replace(_without_notes(window), notebook=Notebook(), is_paused=False)
     entries = [
         replace(e, content=replace(e.content, answer=replace(e.content.answer, facts=())))
         if isinstance(e.content, QuestionAnswered)
@@ -205,10 +305,15 @@ def test_a_field_that_is_missing_is_named_unless_nothing_may_be_known_there() ->
     may_be_missing = {"beginning", "model", "notice", "cost_usd", "since", "names", "limit"}
     # What version 3 added; of a source, an earlier one kept no hash of its lines.
     may_be_missing |= {"session", "conclusion", "uses", "novelty", "lines", "said_at"}
+    # What version 4 added.
+    may_be_missing |= {"notebook", "paused", "expires_at", "withdrawn", "claim", "cancelled"}
     for path in _fields(FIRST):
         form: Any = json.loads(json.dumps(FIRST))
         *outer, key = path
-        is_added = path[-2:] == ("answer", "facts") or (path[0], key) == ("heard", "evidence")
+        is_added = path[-2:] in (("answer", "facts"), ("answer", "notes"))
+        is_added = is_added or (path[0], key) == ("heard", "evidence")
+        if "notebook" in path and key in ("session", "lines"):
+            continue
         if key in may_be_missing or is_added or "." in str(key):
             continue
         del reduce(getitem, outer, form)[key]
