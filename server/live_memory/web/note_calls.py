@@ -5,6 +5,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from live_memory.core.errors import InvalidRequest
 from live_memory.core.memory.notebook import Handoff, Writer
 from live_memory.core.notes.recollection import RecallQuery
 from live_memory.core.reading.observation import clean
