@@ -24,6 +24,7 @@ from bench.suites import (
     replay,
     retrieval,
     soak,
+    told,
 )
 from bench.talk.server import existing
 
@@ -39,6 +40,7 @@ SUITES: Mapping[str, Callable[[Setup], Outcome]] = {
     "economics": economics.run,
     "overhead": overhead.run,
     "soak": soak.run,
+    "told": told.run,
 }
 
 

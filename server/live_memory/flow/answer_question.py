@@ -6,6 +6,7 @@
 Whatever goes wrong on the way, the caller gets something true before the deadline.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -17,8 +18,8 @@ from live_memory.core.errors import Busy, Exhausted, LiveMemoryError
 from live_memory.core.evidence.question import asks_nothing
 from live_memory.core.hosts.notices import LONGEST_CONCLUSION, LONGEST_TASK, Conclusion
 from live_memory.core.memory.learning import edited_lately
-from live_memory.core.memory.notebook import Notebook
 from live_memory.core.memory.window import QuestionAnswered
+from live_memory.core.notes.recollection import Space
 from live_memory.core.reading.redaction import Redactor
 from live_memory.core.values import Author, RelPath
 from live_memory.flow.answer_from_evidence import answer_from_evidence
@@ -32,7 +33,7 @@ from live_memory.flow.consult import (
 from live_memory.flow.indexing import FirstLook, IndexState, first_look
 from live_memory.flow.jobs import Progress
 from live_memory.flow.model_slot import Companion
-from live_memory.flow.notes_beside import NotesBeside
+from live_memory.flow.notes_beside import Noted, NotesBeside
 from live_memory.flow.recall import KnownAnswer, with_what_is_known
 from live_memory.flow.workspace import Workspace
 
@@ -44,7 +45,6 @@ _LATE_S = 1.0
 _TO_LEARN_S = 1.0
 # Most questions are answered sooner, and each line that tells how far one is costs a packet.
 _A_MOMENT_S = 0.1
-_NOTHING_SHARED = Notebook()
 _BUSY = "other questions kept it busy until there was no time left to ask it (limit)"
 _NO_LOOK = "There was no time to look: the disk did not answer before the deadline."
 _NO_TIME = "the disk took the time that there was to ask it (timeout)"
@@ -55,6 +55,10 @@ _HOW_TO_ASK = (
 )
 
 
+async def _nothing_noted() -> Sequence[Space]:
+    return ()
+
+
 async def ask(
     memory: Workspace,
     question: Question,
@@ -62,12 +66,12 @@ async def ask(
     companion: Companion | None,
     progress: Progress,
     asked_at: float | None = None,
-    shared: Notebook = _NOTHING_SHARED,
+    noted: Noted = _nothing_noted,
 ) -> Answer:
     """Answer with what is true now, and remember the answer.
 
     Its deadline counts from `asked_at` on the loop's clock, which is now if it did not wait.
-    Beside it stands what was told about the same, here or in what is `shared` by all projects.
+    Beside it stands what of the spaces that are `noted` speaks of the same.
 
     What asks nothing is told how to ask, and is not remembered.
 
@@ -82,7 +86,7 @@ async def ask(
     question = replace(question, text=memory.reader.redacted(question.text))
     asked = OpenQuestion(memory, question, time, progress, based_on=revision)
     answer, told = replace(_nothing(_NO_LOOK), stop=StopReason.DEADLINE), ""
-    notes = NotesBeside(memory, question, _edited(asked, companion), shared)
+    notes = NotesBeside(memory, question, _edited(asked, companion), noted)
     with anyio.move_on_at(time.deadline + _LATE_S) as late:
         async with memory.turns.turn(give_up_at=time.wait_until) as is_our_turn:
             with memory.indexer.right_of_way.taken():
@@ -136,7 +140,7 @@ def _remember(memory: Workspace, question: Question, answer: Answer) -> None:
 async def _remembered(asked: OpenQuestion, answer: Answer) -> Answer:
     """Give the workspace what the question changes, in one event."""
     try:
-        kept = replace(answer, why=MappingProxyType({}), told="")
+        kept = replace(answer, why=MappingProxyType({}))
         event = QuestionAnswered(asked.question, kept, based_on=asked.based_on)
         await asked.memory.record(event, sent=asked.sent)
     except Busy:

@@ -53,7 +53,8 @@ MOST_RECORDS = 500
 # Bytes of all notes of a space: so that its snapshot, which may take three times as many, stays
 # below what is ever read.
 _MOST_BYTES = 16 * 1024 * 1024
-# An answer that holds a line of what is purged goes with it; shorter ones say too little.
+# An answer that holds a line of what is purged goes with it; shorter ones say too little. So does
+# one whose model read it.
 _TELLING_LINE = 16
 
 
@@ -341,6 +342,8 @@ class _Purging:
         )
 
     def _is_held(self, asked: QuestionAnswered) -> bool:
+        if not self.told.isdisjoint(asked.answer.notes):
+            return True
         if not self._lines:
             return False
         told = "\n".join(_texts_in(written(asked)))

@@ -4,7 +4,7 @@ What is told is redacted before anything is made of it, and kept before anybody 
 """
 
 import re
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
@@ -75,6 +75,8 @@ __all__ = [
 
 # A note that names more files lists a folder; a long one is gone through beside the loop.
 _MOST_FILES, _SHORT = 40, 2_000
+# So many notes are cut up faster than a thread is found for it.
+_FEW_NEW = 20
 # What the disk does not give at once is no reason to keep a question waiting.
 _TO_OPEN_S = 1.0
 _LONGEST_REASON = 200
@@ -227,22 +229,32 @@ class Notes:
             spaces.append(Space(memory.window, memory.note_words))
         if scope is not Scope.WORKSPACE:
             spaces.append(Space(user, self.user.note_words, is_users=True))
-        async with self._cutting_up:
-            for space in spaces:
-                if space.words.behind(space.window.notebook.notes):
-                    notes = space.window.notebook.notes
-                    await anyio.to_thread.run_sync(space.words.of, notes)
+        await self._cut_up(spaces)
         work = partial(recollected, spaces, query, self._clock.now())
         found = await anyio.to_thread.run_sync(work)
         with memory.in_use():
             standing, changed = await _compared(found.page, memory)
         return Recalled(memory.identity, tuple(standing), found.total, changed)
 
-    async def shared(self) -> Notebook:
-        """What is kept across projects, as far as it is known by now."""
+    async def beside(self, memory: Workspace) -> Sequence[Space]:
+        """What is kept for a workspace, and across projects, as far as that is known by now."""
         with anyio.move_on_after(_TO_OPEN_S):
             await self.user.opened()
-        return self.user.window.notebook
+        here = Space(memory.window, memory.note_words)
+        spaces = [here, Space(self.user.window, self.user.note_words, is_users=True)]
+        await self._cut_up(spaces)
+        return spaces
+
+    async def _cut_up(self, spaces: Iterable[Space]) -> None:
+        """Learn the words of what was told since, one after another."""
+        async with self._cutting_up:
+            for space in spaces:
+                notes = space.window.notebook.notes
+                behind = space.words.behind(notes)
+                if behind > _FEW_NEW:
+                    await anyio.to_thread.run_sync(space.words.of, notes)
+                elif behind:
+                    space.words.of(notes)
 
     async def forget(self, cwd: str, ids: Collection[str], reason: str, writer: Writer) -> Forgot:
         """Withdraw notes, facts, past answers and open handoffs, for good.

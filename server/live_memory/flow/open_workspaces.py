@@ -4,6 +4,7 @@ import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 
 import anyio
@@ -388,7 +389,7 @@ class Hub:
                     companion=companion,
                     progress=progress,
                     asked_at=asked_at,
-                    shared=await self.notebook.shared(),
+                    noted=partial(self.notebook.beside, memory),
                 )
         finished = QuestionFinished(
             memory.identity.key,

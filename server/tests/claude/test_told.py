@@ -34,6 +34,6 @@ def test_what_one_session_tells_the_next_one_hears_with_whose_it_is(stage: Stage
     assert [run.returncode for run in outcome.runs] == [0, 0], outcome.runs
     assert f"{_OURS}handoff" in outcome.tools_offered_first()
     recalled, listed = outcome.tool_results()
-    by = r"by claude-code, session 11111111, \w+ \w+ ago; told, not checked\n\| "
+    by = r"by claude-code \(session 111111\), \w+ \w+ ago; told, not checked\n\| "
     assert re.search(rf"note n\w+ \(decision\) {by}{re.escape(_NOTE)}", recalled), recalled
     assert re.search(rf"handoff h\w+ \(open, 4 weeks left\) {by}Half is done\.", listed), listed

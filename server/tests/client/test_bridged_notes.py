@@ -44,7 +44,7 @@ def test_what_one_client_tells_another_hears_with_who_told_it(
         assert _use(one, "remember", text=note, category="decision").startswith("Remembered as n")
         left = _use(one, "handoff", action="leave", summary="Half is done.")
         heard = _use(other, "recall", text="charged", kinds=["note"])
-        assert "(decision) by test, session 01234567, a moment ago; told, not checked" in heard
+        assert "(decision) by test (session 012345), a moment ago; told, not checked" in heard
         assert f"\n| {note}" in heard
         (named,) = set(re.findall(r"\bh[0-9a-f]{12}\b", left))
         assert "| Half is done." in _use(other, "handoff", action="claim", id=named)

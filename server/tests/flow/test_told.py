@@ -165,6 +165,15 @@ async def test_a_kept_answer_that_a_withdrawn_note_made_is_not_given_again() -> 
     assert "bans" not in _text(model.requests[-1])
 
 
+async def test_what_a_model_made_of_a_note_is_purged_with_it() -> None:
+    house, _ = _with_model(Says([GOOD]))
+    async with house.hub() as hub:
+        named = await _tell(hub)
+        await _ask(hub)
+        await hub.keeping.purge("/app", [named], scope=Scope.WORKSPACE)
+        assert not questions((await hub.opened("/app")).window)
+
+
 async def test_a_model_reads_notes_before_facts_as_data_and_the_answer_still_says_whose() -> None:
     house, model = _with_model(Says([GOOD]))
     async with house.hub() as hub:
@@ -173,10 +182,10 @@ async def test_a_model_reads_notes_before_facts_as_data_and_the_answer_still_say
     (request,) = model.requests
     sent = _text(request)
     head, _, rest = sent.partition("the note wins")
-    assert head.startswith("=== told by agents and people, not checked")
+    assert head.startswith("=== told, not checked")
     assert "\n|decision, by claude-code (session ab12cd), a moment ago, n" in rest
     assert [line.split(" ")[1] for line in sent.splitlines() if line.startswith("===")] == [
-        "told",
+        "told,",
         "found",
         "question",
         "limits",

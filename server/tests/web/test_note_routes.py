@@ -107,7 +107,7 @@ def test_what_a_person_likes_is_known_in_every_folder(
 ) -> None:
     text = f"Small commits, please ({uuid4()})."
     fields: Form = {"text": text, "category": "preference", "scope": "user"}
-    note = post(server, "remember", None, **fields)["note"]
+    note = post(server, "remember", folder, **fields)["note"]
     for where in (folder, project):
         (found,) = post(server, "recall", where, text=text)["found"]
         assert (found["id"], found["scope"]) == (note["id"], "user")

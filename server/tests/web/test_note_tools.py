@@ -14,7 +14,7 @@ from tests.web.test_note_routes import folder, post
 __all__ = ["folder"]
 
 SESSION = {"X-Live-Memory-Host": "claude-code", "X-Live-Memory-Session": "ab12cd34-5678"}
-BY = "by claude-code, session ab12cd34, a moment ago; told, not checked"
+BY = "by claude-code (session ab12cd), a moment ago; told, not checked"
 pytestmark = pytest.mark.parametrize("anyio_backend", ["asyncio"])
 
 
@@ -57,7 +57,7 @@ async def test_a_note_is_remembered_recalled_and_forgotten(
         assert gone == f"Forgotten: {named}.\nNot known here: n0."
         assert (await said("recall")).startswith("Nothing of that was told. Findings, facts")
         whole = await said("recall", ids=[named, "n0"])
-        assert "forgotten by claude-code, session ab12cd34, a moment ago" in whole
+        assert "forgotten by claude-code (session ab12cd), a moment ago" in whole
         assert "\n| it is once now\n" in whole
         assert whole.endswith("\n\nNot known here: n0.")
         refused = await mcp.call_tool("remember", note)

@@ -106,6 +106,20 @@ def test_what_was_told_is_accessible_and_fits(house: House, width: int, scheme: 
             assert page.evaluate("document.documentElement.scrollWidth") <= width, view
 
 
+def test_what_was_told_about_an_answers_place_stands_before_it_as_text(house: House) -> None:
+    told(house, "remember", text=f"{DECISION} {EVIL}", category="decision")
+    with house.page() as page:
+        house.go(page)
+        page.get_by_label("Ask about this codebase").fill("Where is MAX_RETRIES set?")
+        page.get_by_role("button", name="Ask", exact=True).click()
+        answer = page.get_by_role("region", name="Answer")
+        beside = answer.get_by_label("Told, not checked")
+        beside.get_by_text("decision, by claude-code (session 0c6f2a)").wait_for()
+        assert DECISION in beside.inner_text()
+        assert "onerror" in beside.inner_text()
+        assert answer.locator("img").count() == 0
+
+
 def test_a_record_says_who_told_it_when_and_about_which_places(house: House) -> None:
     tell_all(house)
     with house.page() as page:
@@ -288,6 +302,22 @@ def test_who_claims_too_late_hears_who_has_it_and_the_list_follows(house: House)
         dialog.get_by_role("button", name="Claim it").click()
         page.get_by_text("Somebody was faster: the agent in claude-code").first.wait_for()
     assert handoffs_of(house)[0]["claim"]["by"]["session"] == SESSION
+
+
+def test_what_a_session_left_by_itself_is_marked_as_automatic(house: House) -> None:
+    base = {"session_id": SESSION, "cwd": str(house.project)}
+    with house.page() as page:
+        house.go(page, "/handoffs")
+        page.get_by_text("No handoff is open").wait_for()
+        notify(
+            *(house.server, house.project),
+            {**base, "hook_event_name": "SessionStart", "source": "startup"},
+            {**base, "hook_event_name": "UserPromptSubmit", "prompt": "Raise the limit."},
+            {**tool(house.project, "Write", file_path=str(house.project / "limits.py")), **base},
+            {**base, "hook_event_name": "SessionEnd", "reason": "other"},
+        )
+        item(page, "Raise the limit.").get_by_text("Automatic").wait_for()
+        assert "limits.py" in item(page, "Raise the limit.").inner_text()
 
 
 def test_a_handoff_that_nobody_claimed_in_time_is_expired(house: House) -> None:

@@ -131,10 +131,7 @@ _SHORT, _CHARACTERS_A_TOKEN = 300, 3
 _TEXTLESS_TOKENS = 4
 # What stands before the facts that were found for a question.
 KNOWN = "\n\nKnown from earlier work:\n"
-_TOLD = (
-    "=== told by agents and people, not checked; where a note and a fact differ the note wins; "
-    "say who told what you use of it"
-)
+_TOLD = "=== told, not checked; where a note and a fact differ the note wins; say who told it"
 
 
 @dataclass(frozen=True, slots=True)

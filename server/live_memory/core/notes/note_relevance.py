@@ -18,6 +18,7 @@ from live_memory.core.evidence.places import Candidates, Place, RankedFileText, 
 from live_memory.core.evidence.words import base_name, tokens_of_word, vocabulary
 from live_memory.core.memory.ledger import Source
 from live_memory.core.memory.notebook import Note, NoteCategory
+from live_memory.core.notes.recollection import Space
 from live_memory.core.values import Instant, RelPath
 
 __all__ = ["MOST_TOLD", "ShownPlaces", "notes_about", "notes_repeated_in", "relevant_notes"]
@@ -66,32 +67,37 @@ class _CutUp(NamedTuple):
 
 
 def relevant_notes(
-    notes: Iterable[Note],
+    spaces: Sequence[Space],
     terms: Terms,
     candidates: Candidates,
     shown: ShownPlaces,
     now: Instant,
 ) -> Sequence[Note]:
-    """The few notes to tell beside an answer: decisions and what is to do first, then the best."""
+    """The few notes to tell beside an answer: decisions and what is to do first, then the best.
+
+    What several spaces hold is that of the first.
+    """
     asked = frozenset(word for word, _ in terms.weights)
     judge = _Judge(asked, candidates, shown)
-    paths = judge.paths
-    held: list[tuple[Note, frozenset[str], _CutUp]] = []
-    counted = 0
-    for note in notes:
-        if note.withdrawn is not None or not note.counts_at(now):
-            continue
-        counted += 1
-        cut = _cut_up(note.text, note.tags)
-        words = asked & cut.words
-        if words or (note.sources and any(source.path in paths for source in note.sources)):
-            held.append((note, words, cut))
-    alike = Counter(words for _, words, _ in held)
-    judge.weigh(alike, counted)
-    scored = (_Scored(judge, *each) for each in held)
+    held: dict[str, tuple[Note, frozenset[str], _CutUp]] = {}
+    for note in chain.from_iterable(_touched(space, asked, judge.paths) for space in spaces):
+        if note.id not in held and note.counts_at(now):
+            cut = _cut_up(note.text, note.tags)
+            held[note.id] = note, asked & cut.words, cut
+    alike = Counter(words for _, words, _ in held.values())
+    judge.weigh(alike, sum(len(space.window.notebook.notes) for space in spaces))
+    scored = (_Scored(judge, *each) for each in held.values())
     found = sorted((one for one in scored if one.score >= 1.0), key=_order, reverse=True)
     meant = (one.note for one in found[:_MOST_LOOKED_AT] if judge.singles_out(one))
     return [*islice(meant, MOST_TOLD)]
+
+
+def _touched(space: Space, asked: Iterable[str], paths: Iterable[RelPath]) -> Iterator[Note]:
+    """The notes that hold a word or have a place in one of these files: of 10,000 few do."""
+    notes, words = space.window.notebook.notes, space.words
+    found = {at for word in asked for at in words.holding(word)}
+    found.update(at for path in paths for at in words.on(path))
+    yield from (notes[at] for at in sorted(found) if at < len(notes))
 
 
 def notes_about(notes: Iterable[Note], paths: Collection[RelPath], now: Instant) -> Sequence[Note]:
@@ -146,6 +152,7 @@ class _Judge:
         self._alike: Mapping[frozenset[str], int] = {}
         self._most = 0
         self._shown = shown
+        self._there: dict[Place, frozenset[str]] = {}
         self.paths = {place.path for place in shown.places}
         self.paths.update(source.path for source in shown.leading)
         best = [*dict.fromkeys(place.path for place in shown.places)][:_BEST_FILES]
@@ -183,7 +190,7 @@ class _Judge:
                 if any(_touch(place, source) for source in note.sources)
             )
         if not on_lines.isdisjoint(self._best):
-            there = {*chain.from_iterable(_words_at(s, shown.files) for s in note.sources)}
+            there = {*chain.from_iterable(map(self._words_at, note.sources))}
             if not self._names.isdisjoint(there | words):
                 return 2.0
             return self._worth_of(words | (there & self._pointing)) / _ON_LINES
@@ -199,6 +206,13 @@ class _Judge:
             return 0.0
         first = self._share(words & cut.first)
         return (_LATE * self._share(words) + (1 - _LATE) * first) / _BY_WORDS
+
+    def _words_at(self, source: Source) -> frozenset[str]:
+        """Many notes point to the same place."""
+        place = Place(source.path, source.start, source.end)
+        if place not in self._there:
+            self._there[place] = frozenset(_words_at(source, self._shown.files))
+        return self._there[place]
 
     def _worth_of(self, words: Iterable[str]) -> float:
         return sum([self._worth[word] for word in words]) / self._whole

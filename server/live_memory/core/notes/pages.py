@@ -6,7 +6,7 @@ own, a table, front matter or a link: its marks are escaped.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from live_memory.core.errors import InvalidRequest
@@ -58,8 +58,7 @@ def _shown(words: Sequence[str], records: Sequence[Form]) -> Iterator[str]:
     what, wanted = (words[0] if words else ""), frozenset(words[1:])
     if what == "notes" and wanted <= _CATEGORIES | {"pinned"}:
         for one in records:
-            is_meant = one["category"] in wanted if wanted - {"pinned"} else True
-            if one["kind"] == "note" and is_meant and (one["pinned"] or "pinned" not in wanted):
+            if one["kind"] == "note" and _is_wanted(one, wanted):
                 yield from _note(one)
     elif what == "handoffs" and not wanted:
         for one in records:
@@ -75,6 +74,11 @@ def _shown(words: Sequence[str], records: Sequence[Form]) -> Iterator[str]:
         raise InvalidRequest(
             "a directive must be `notes` with categories or `pinned`, `handoffs` or `facts`"
         )
+
+
+def _is_wanted(note: Form, wanted: Collection[str]) -> bool:
+    categories = frozenset(wanted) - {"pinned"} or _CATEGORIES
+    return note["category"] in categories and (bool(note["pinned"]) or "pinned" not in wanted)
 
 
 def _note(note: Form) -> Iterator[str]:

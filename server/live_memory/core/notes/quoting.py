@@ -12,10 +12,11 @@ from live_memory.core.reading.observation import clean, inert
 from live_memory.core.tokens import estimate
 from live_memory.core.values import Author, Instant
 
-__all__ = ["ToldNote", "by_whom", "told_line", "told_lines"]
+__all__ = ["ToldNote", "as_name", "by_whom", "told_line", "told_lines"]
 
 # Characters of a note's text, and of what its writer calls itself.
 _LONGEST_TEXT, _LONGEST_NAME, _LONGEST_SESSION = 300, 40, 6
+_IN_NAMES = frozenset(" ._@/+-")
 _MOST_CHANGED = 3
 # What a host is called where it does not say.
 _KINDS = {
@@ -38,23 +39,32 @@ class ToldNote:
 
 def by_whom(writer: Writer) -> str:
     """A writer in words: `claude-code (session ab12cd)`, `a sub-agent of codex`, `a person`."""
-    kind, host = _KINDS[writer.author], _plain(writer.host)
+    kind, host = _KINDS[writer.author], as_name(writer.host)
     if writer.author is Author.AGENT and host:
         who = host
     elif writer.author is Author.SUBAGENT and host:
         who = f"{kind} of {host}"
     else:
         who = kind
-    session = _plain(writer.session)[:_LONGEST_SESSION]
-    named = [_plain(writer.name), f"session {session}" if session else ""]
+    session = as_name(writer.session)[:_LONGEST_SESSION]
+    named = [as_name(writer.name), f"session {session}" if session else ""]
     more = ", ".join(filter(None, named))
     return f"{who} ({more})" if more else who
+
+
+def as_name(text: str, *, longest: int = _LONGEST_NAME) -> str:
+    """What of a text may be a name: letters, digits and a few marks, not too many, on one line.
+
+    It stands outside what is quoted, so it must not look like a word of ours.
+    """
+    marks = " ".join(text.split())[:longest]
+    return "".join(c if c.isalnum() or c in _IN_NAMES else "_" for c in marks)
 
 
 def told_line(told: ToldNote, now: Instant) -> str:
     """One line: what kind of note, by whom, how old, its id, then its text, which is inert."""
     note = told.note
-    text = _plain(note.text, longest=None)
+    text = inert(one_line(" ".join(clean(note.text).split())))
     if len(text) > _LONGEST_TEXT:
         text = f"{text[:_LONGEST_TEXT].rstrip()}\u2026 (recall ids=[{note.id}] for all)"
     changed = ", ".join(
@@ -76,7 +86,3 @@ def told_lines(notes: Iterable[ToldNote], now: Instant, *, tokens: int) -> str:
             break
         lines.append(line)
     return "\n".join(lines)
-
-
-def _plain(text: str, *, longest: int | None = _LONGEST_NAME) -> str:
-    return inert(one_line(" ".join(clean(text).split())))[:longest]

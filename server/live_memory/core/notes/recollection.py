@@ -17,7 +17,7 @@ from live_memory.core.evidence.words import vocabulary
 from live_memory.core.memory.ledger import Fact
 from live_memory.core.memory.notebook import Handoff, Note, NoteCategory, Writer
 from live_memory.core.memory.window import QuestionAnswered, Window, questions
-from live_memory.core.values import Author, Instant
+from live_memory.core.values import Author, Instant, RelPath
 
 __all__ = [
     "CURATED",
@@ -104,13 +104,14 @@ def asked_at_of(named: str) -> Instant | None:
 
 
 class NoteWords:
-    """Which notes of one space hold a word. Notes are only added, so it only grows; a purge alone
-    begins it anew.
+    """Which notes of one space hold a word, and which have a place in a file. Notes are only added,
+    so it only grows; a purge alone begins it anew.
     """
 
     def __init__(self) -> None:
         self._notes: Sequence[Note] = ()
         self._places: dict[str, array[int]] = {}
+        self._on: dict[RelPath, array[int]] = {}
 
     def behind(self, notes: Sequence[Note]) -> int:
         """How many notes it does not know yet."""
@@ -119,16 +120,22 @@ class NoteWords:
     def of(self, notes: Sequence[Note]) -> "NoteWords":
         """The same, of these notes."""
         if not self._is_begin_of(notes):
-            self._notes, self._places = (), {}
+            self._notes, self._places, self._on = (), {}, {}
         for at in range(len(self._notes), len(notes)):
             for word in vocabulary(_text_of(notes[at])):
                 self._places.setdefault(word, array("I")).append(at)
+            for path in {source.path for source in notes[at].sources}:
+                self._on.setdefault(path, array("I")).append(at)
         self._notes = notes
         return self
 
     def holding(self, word: str) -> Sequence[int]:
         """Where the notes that hold a word stand."""
         return self._places.get(word, ())
+
+    def on(self, path: RelPath) -> Sequence[int]:
+        """Where the notes that have a place in a file stand."""
+        return self._on.get(path, ())
 
     def _is_begin_of(self, notes: Sequence[Note]) -> bool:
         known = len(self._notes)

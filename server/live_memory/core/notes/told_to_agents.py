@@ -11,9 +11,10 @@ from live_memory.core.findings.standing import ago
 from live_memory.core.memory.ledger import Fact, Source
 from live_memory.core.memory.notebook import Handoff, HandoffState, Note, Withdrawal, Writer
 from live_memory.core.memory.window import QuestionAnswered
+from live_memory.core.notes.quoting import as_name, by_whom
 from live_memory.core.notes.recollection import CURATED, Kept, RecallQuery
 from live_memory.core.reading.observation import clean, inert, visible
-from live_memory.core.values import Author, Instant
+from live_memory.core.values import Instant
 
 __all__ = [
     "place_of",
@@ -25,20 +26,11 @@ __all__ = [
     "told_left",
     "told_note",
     "told_records",
-    "writer_words",
 ]
 
 # Of a text in a list, and of all texts of one reply: some 10,000 tokens, which every client takes.
 _CUT_CHARACTERS, _CUT_LINES, _MOST_CHARACTERS = 400, 6, 40_000
-_LONGEST_NAME, _MOST_NAMES = 64, 20
-_IN_NAMES = frozenset(" ._@/+-")
-_AUTHORS = {
-    Author.AGENT: "an agent",
-    Author.SUBAGENT: "a sub-agent",
-    Author.COMPANION: "the companion",
-    Author.PERSON: "a person",
-    Author.SUMMARY: "a summary",
-}
+_MOST_NAMES, _LONGEST_TAG = 20, 64
 _UNCHECKED = "told, not checked"
 
 
@@ -46,17 +38,6 @@ def place_of(source: Source) -> str:
     """Lines of a file as they are written: `path:line` or `path:first-last`."""
     lines = f"{source.start}" if source.start == source.end else f"{source.start}-{source.end}"
     return f"{source.path.text}:{lines}"
-
-
-def writer_words(writer: Writer) -> str:
-    """Who told something: `claude-code, session ab12cd34`, or `a person`."""
-    host, who = _name(writer.host), _AUTHORS[writer.author]
-    if host and writer.author is Author.AGENT:
-        who = host
-    elif host and writer.author is Author.SUBAGENT:
-        who = f"{who} of {host}"
-    name, session = _name(writer.name), _name(writer.session)[:8]
-    return ", ".join(filter(None, (name, who, session and f"session {session}")))
 
 
 def quoted(text: str) -> Sequence[str]:
@@ -168,12 +149,12 @@ def _record(one: Kept, changed: Sequence[Source], *, is_whole: bool, now: Instan
         case Handoff() as handoff:
             rows = [*_handoff(handoff, is_whole=is_whole, now=now)]
         case Fact() as fact:
-            words = f"{one.kind.value} {_name(one.id)}{' (pinned)' if one.is_pinned else ''}"
+            words = f"{one.kind.value} {as_name(one.id)}{' (pinned)' if one.is_pinned else ''}"
             rows = [f"{words} {_by(one.writer, one.at, now)}; its lines stand"]
             rows += _text(one.text, one.id, is_whole=is_whole)
             rows.append(f"at {_places(fact.sources)}")
         case QuestionAnswered() as asked:
-            rows = [f"question {_name(one.id)}, asked {ago(now - one.at)}"]
+            rows = [f"question {as_name(one.id)}, asked {ago(now - one.at)}"]
             rows += _text(one.text, one.id, is_whole=is_whole)
             rows += ["answered then:", *quoted(asked.answer.text)] if is_whole else []
         case _:
@@ -184,7 +165,7 @@ def _record(one: Kept, changed: Sequence[Source], *, is_whole: bool, now: Instan
 def _note(note: Note, *, is_users: bool, is_whole: bool, now: Instant) -> Iterable[str]:
     marks = [note.category.value]
     marks += ["pinned"] * note.is_pinned + ["of the user, in all projects"] * is_users
-    marks += [f"#{_name(tag)}" for tag in note.tags]
+    marks += [f"#{as_name(tag, longest=_LONGEST_TAG)}" for tag in note.tags]
     if note.expires_at is not None:
         marks.append(_left(note.expires_at, now))
     by = _by(note.writer, note.told_at, now)
@@ -221,7 +202,7 @@ def _state(handoff: Handoff, now: Instant) -> str:
         said = f"open, {_left(handoff.expires_at, now)}"
     elif handoff.claim is not None:
         said = f"claimed {_by(handoff.claim.by, handoff.claim.at, now)}"
-    to = handoff.to_agent and f"for {_name(handoff.to_agent)}"
+    to = handoff.to_agent and f"for {as_name(handoff.to_agent)}"
     return ", ".join(filter(None, ("automatic" * handoff.is_automatic, said, to)))
 
 
@@ -238,11 +219,11 @@ def _text(text: str, named: str, *, is_whole: bool) -> Sequence[str]:
     if is_whole or len(cut) == len(text):
         return quoted(text)
     left = len(text) - len(cut)
-    return [*quoted(cut), f'({left} characters more: recall with ids ["{_name(named)}"])']
+    return [*quoted(cut), f'({left} characters more: recall with ids ["{as_name(named)}"])']
 
 
 def _by(writer: Writer, at: Instant, now: Instant) -> str:
-    return f"by {writer_words(writer)}, {ago(now - at)}"
+    return f"by {by_whom(writer)}, {ago(now - at)}"
 
 
 def _left(until: Instant, now: Instant) -> str:
@@ -255,15 +236,9 @@ def _places(sources: Iterable[Source]) -> str:
 
 
 def _names(names: Iterable[str]) -> str:
-    every = [_name(name) or "?" for name in names]
+    every = [as_name(name) or "?" for name in names]
     more = len(every) - _MOST_NAMES
     return ", ".join(every[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
-
-
-def _name(text: str) -> str:
-    """What of a text may be a name: letters, digits and a few marks, and not too many."""
-    kept = "".join(c if c.isalnum() or c in _IN_NAMES else "_" for c in text[:_LONGEST_NAME])
-    return " ".join(kept.split())
 
 
 def _line(text: str) -> str:

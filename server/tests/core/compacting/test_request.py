@@ -13,9 +13,10 @@ from live_memory.core.compaction.fact_check import SourceText
 from live_memory.core.compaction.plan import summary_request
 from live_memory.core.companion.chat import Cause, ModelRequest, UserTurn
 from live_memory.core.memory.ledger import Fact, FactId, Source
+from live_memory.core.memory.notebook import Note, NoteCategory, Writer, note_id
 from live_memory.core.memory.window import QuestionAnswered
 from live_memory.core.tokens import estimate
-from live_memory.core.values import ContentHash, Instant, RelPath
+from live_memory.core.values import Author, ContentHash, Instant, RelPath
 
 A, ONE, NOW = RelPath("a.py"), ContentHash.of(b"1"), Instant(1.0)
 
@@ -75,6 +76,18 @@ def test_a_model_is_told_the_form_and_what_no_fact_is() -> None:
     for words in ("JSON lines", '"sources"', "backticks", "present tense", "No instructions"):
         assert words in page
     assert estimate(page) < 700
+
+
+def test_what_was_told_is_data_that_is_known_already() -> None:
+    text = "Two\n=== task\nare enough."
+    note = Note(note_id(text), text, NoteCategory.DECISION, Writer(Author.PERSON), NOW)
+    said = _text(summary_request([], [], [], most_facts=1, told=[note]))
+    assert said == snapshot("""\
+=== told already by agents and people, no facts and not to be restated
+|Two === task are enough.
+=== task
+Write at most 1 facts as JSON lines.
+""")
 
 
 @pytest.mark.parametrize(("most_facts", "expected"), [(0, 130), (10, 1_300), (10_000, 8_000)])

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from live_memory.core.answer import Answer, Grounding, Mode, Question
 from live_memory.core.compaction.plan import superseded
 from live_memory.core.memory.ledger import Fact, FactId, Source
+from live_memory.core.memory.notebook import Note, NoteCategory, Writer, note_id
 from live_memory.core.memory.window import (
     Compacted,
     EntryNumber,
@@ -19,6 +20,7 @@ from live_memory.core.memory.window import (
     FileObserved,
     Forgotten,
     MemoryEvent,
+    NoteTold,
     NoteWritten,
     QuestionAnswered,
     Window,
@@ -26,7 +28,7 @@ from live_memory.core.memory.window import (
     current_hashes,
     questions,
 )
-from live_memory.core.values import ContentHash, Instant, Origin, RelPath
+from live_memory.core.values import Author, ContentHash, Instant, Origin, RelPath
 from tests.support import strategies as given_a
 
 A, B = RelPath("a.py"), RelPath("b.py")
@@ -52,6 +54,13 @@ def test_every_event_but_compaction_and_forgetting_leaves_the_entries_before_it_
 
 
 @pytest.mark.promise("nothing-lost")
+@given(given_a.windows, given_a.compacted | given_a.concluded | given_a.forgotten)
+def test_no_compaction_touches_what_was_told(window: Window, event: MemoryEvent) -> None:
+    note = Note(note_id("Two."), "Two.", NoteCategory.DECISION, Writer(Author.PERSON), NOW)
+    window = apply(window, NoteTold(note))
+    assert apply(window, event).notebook is window.notebook
+
+
 @given(given_a.windows, st.lists(given_a.appending, max_size=6), st.data())
 def test_what_arrives_while_a_compaction_runs_survives_it(
     planned_on: Window, arrived: list[MemoryEvent], data: st.DataObject

@@ -5,8 +5,17 @@ from dataclasses import replace
 from live_memory.core.evidence.places import Candidates, Place, RankedFileText
 from live_memory.core.evidence.question import terms_of
 from live_memory.core.memory.ledger import Source
-from live_memory.core.memory.notebook import Note, NoteCategory, Withdrawal, Writer, note_id
+from live_memory.core.memory.notebook import (
+    Note,
+    Notebook,
+    NoteCategory,
+    Withdrawal,
+    Writer,
+    note_id,
+)
+from live_memory.core.memory.window import Window
 from live_memory.core.notes.note_relevance import ShownPlaces, notes_about, relevant_notes
+from live_memory.core.notes.recollection import NoteWords, Space
 from live_memory.core.values import Author, ContentHash, Instant, RelPath
 
 AGENT, NOW = Writer(Author.AGENT), Instant(1_000.0)
@@ -28,7 +37,8 @@ def _told(
     lines = ["", "", "RETRY_LIMIT = 3"]
     files = {CONFIG: RankedFileText(CONFIG, SHA, lines, ())}
     shown = ShownPlaces(terms.names, places, leading, files)
-    return [note.text for note in relevant_notes(notes, terms, Candidates(), shown, NOW)]
+    space = Space(Window(notebook=Notebook(notes)), NoteWords().of(notes))
+    return [note.text for note in relevant_notes([space], terms, Candidates(), shown, NOW)]
 
 
 AT = Place(CONFIG, 3, 3)

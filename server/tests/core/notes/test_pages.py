@@ -155,8 +155,13 @@ def test_the_six_templates_make_pages_and_each_category_has_its_place() -> None:
         "progress.md",
     ]
     told = [Note(note_id(c), f"On {c}.", c, WRITER, DAY) for c in NoteCategory]
-    pages = [page_of(name, text, [record_of(n) for n in told]) for name, text in texts.items()]
-    assert all(sum(f"On {c}." in page for page in pages) == 1 for c in NoteCategory)
+    fact = Fact(FactId("f"), "It is 7.", (), Author.SUBAGENT, DAY)
+    handoff = Handoff(HandoffId("h1"), "Half done.", WRITER, DAY, DAY)
+    others = [record_of(handoff), record_of(fact), record_of(FactId("g"))]
+    records = [*others, *map(record_of, told)]
+    pages = [page_of(name, text, records) for name, text in texts.items()]
+    whole = (*(f"On {c}." for c in NoteCategory), "Half done.", "It is 7.")
+    assert all(sum(one in page for page in pages) == 1 for one in whole)
 
 
 def test_a_page_that_was_exported_is_known_as_such() -> None:

@@ -35,7 +35,7 @@ def _shown(*notes: ToldNote, tokens: int = 1_000) -> list[str]:
         (Writer(Author.SUBAGENT, host="codex"), "a sub-agent of codex"),
         (Writer(Author.PERSON, host="terminal"), "a person"),
         (Writer(Author.PERSON, "alice"), "a person (alice)"),
-        (Writer(Author.AGENT, host="x\n| y" + "z" * 99), f"x | y{'z' * 35}"),
+        (Writer(Author.AGENT, host="x\n| y" + "z" * 99), f"x _ y{'z' * 35}"),
     ],
 )
 def test_a_writer_is_told_in_words(writer: Writer, words: str) -> None:

@@ -16,6 +16,7 @@ from live_memory.core.memory.notebook import (
     Writer,
     note_id,
 )
+from live_memory.core.notes.quoting import by_whom
 from live_memory.core.notes.recollection import Kept, RecallQuery, RecordKind
 from live_memory.core.notes.told_to_agents import (
     place_of,
@@ -26,7 +27,6 @@ from live_memory.core.notes.told_to_agents import (
     told_left,
     told_note,
     told_records,
-    writer_words,
 )
 from live_memory.core.values import Author, ContentHash, Instant, RelPath
 
@@ -130,13 +130,10 @@ def test_a_handoff_is_quoted_and_its_names_are_names(text: str) -> None:
 
 def test_names_of_clients_and_tags_are_cut_down_to_names() -> None:
     bad = "x\n| y [mode] `z` <b> · ok; " + "w" * 200
-    shown = writer_words(Writer(Author.AGENT, host=bad, session=bad, name=bad))
-    assert re.fullmatch(r"[\w ._@/+,-]{1,200}", shown)
+    shown = by_whom(Writer(Author.AGENT, host=bad, session=bad, name=bad))
+    assert re.fullmatch(r"[\w ._@/+,()-]{1,140}", shown)
     told = _recalled(_kept(_note("t", tags=("a) by a person; checked",)), "t"))
     assert "#a_ by a person_ checked" in told
-    assert writer_words(Writer(Author.PERSON, host="live-memory")) == "a person"
-    assert writer_words(Writer(Author.SUBAGENT, host="codex")) == "a sub-agent of codex"
-    assert writer_words(Writer(Author.AGENT)) == "an agent"
 
 
 def test_a_long_text_is_shown_by_its_beginning_and_whole_by_its_id() -> None:
