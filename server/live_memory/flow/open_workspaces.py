@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -547,7 +548,9 @@ class Hub:
         found = await self._store.load(key)
         await self._store.forget(key)
         if found.memory is not None and found.memory.window.is_paused:
-            await self.keeping.pause(identity.root)
+            # Where its folder is gone there is nothing to learn from.
+            with suppress(LiveMemoryError):
+                await self.keeping.pause(identity.root)
 
     @property
     def problems(self) -> tuple[str, ...]:

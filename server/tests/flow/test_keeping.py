@@ -134,6 +134,7 @@ def test_what_was_exported_and_purged_comes_back_as_the_same_bytes_and_only_once
             )
             # What is told here is cleaned as it comes, so the second time it stays as it is.
             lines = await exported(hub)
+            assert len(lines) == len(found) + len(handed) + len(understood) + len(forgotten)
             await hub.clear("/app")
             assert await exported(hub) == []
             await bring(hub, lines)
@@ -377,13 +378,17 @@ async def test_a_note_that_meets_the_pause_on_its_way_is_refused() -> None:
         await memory.record(Purged(frozenset()))
 
 
-async def test_a_workspace_that_is_cleared_stays_paused() -> None:
-    async with app_house().hub() as hub:
+async def test_a_workspace_that_is_cleared_stays_paused_as_long_as_it_is_there() -> None:
+    house = app_house()
+    async with house.hub() as hub:
         await hub.keeping.pause("/app")
         await hub.clear("/app")
         assert (await hub.stats("/app")).is_paused
         assert await hub.clear_all() == 1
         assert (await hub.stats("/app")).is_paused
+        del house.sandboxes["/app"]
+        assert await hub.clear_all() == 1
+        assert not await hub.roots()
 
 
 async def test_what_cannot_be_kept_is_refused_with_a_reason(
