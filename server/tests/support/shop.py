@@ -1,7 +1,6 @@
 """A small shop, what its people told about it, and which of that each everyday question wants.
 
-Notes and questions of `HELD_OUT` were written before the rule was, and no threshold was chosen by
-them.
+Those of `HELD_OUT` were written when the rule was made: nothing of it was chosen by them.
 """
 
 import re
