@@ -3,7 +3,6 @@
 What is told is redacted before anything is made of it, and kept before anybody hears that it is.
 """
 
-import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -80,7 +79,6 @@ _FEW_NEW = 20
 # What the disk does not give at once is no reason to keep a question waiting.
 _TO_OPEN_S = 1.0
 _LONGEST_REASON = 200
-_SPACES = re.compile(r"[ \t]+\n")
 
 
 class Scope(StrEnum):
@@ -416,7 +414,8 @@ class Notes:
 
     def _cleaned(self, text: str) -> tuple[str, int]:
         """A text without secrets and lone surrogates, and how many secrets there were."""
-        found = self._redactor.redact(_SPACES.sub("\n", clean(text)).strip())
+        lines = (line.rstrip(" \t") for line in clean(text).split("\n"))
+        found = self._redactor.redact("\n".join(lines).strip())
         return found.text.text, found.count
 
     def _all_cleaned(self, texts: Sequence[str]) -> tuple[str, ...]:
