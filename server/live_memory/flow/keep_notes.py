@@ -10,6 +10,7 @@ import anyio.to_thread
 from live_memory.core.errors import InvalidRequest
 from live_memory.core.memory.ledger import Fact
 from live_memory.core.memory.notebook import (
+    MOST_CHARACTERS,
     MOST_ENDED,
     MOST_NOTES,
     MOST_OPEN_HANDOFFS,
@@ -50,9 +51,6 @@ T = TypeVar("T")
 
 # Records that are brought at once.
 MOST_RECORDS = 500
-# Bytes of all notes of a space: so that its snapshot, which may take three times as many, stays
-# below what is ever read.
-_MOST_BYTES = 16 * 1024 * 1024
 # An answer that holds a line of what is purged goes with it; shorter ones say too little. So does
 # one whose model read it.
 _TELLING_LINE = 16
@@ -197,7 +195,7 @@ class _Arriving:
         self._window = window
         self._cleaned, self._now = notes.cleaned, notes.now()
         self._root, self._scope = root, scope
-        self._bytes = sum(len(note.text) for note in window.notebook.notes)
+        self._characters = sum(len(note.text) for note in window.notebook.notes)
         self._known = {note.id: note for note in window.notebook.notes}
         self._handed = {one.id for one in window.notebook.handoffs}
         opened = window.notebook.open_handoffs(self._now)
@@ -269,10 +267,10 @@ class _Arriving:
             if is_news:
                 self.notes[note.id] = self._known[note.id] = note
             return
-        if len(self._known) >= MOST_NOTES or self._bytes > _MOST_BYTES:
-            raise InvalidRequest("there is no room: purge what was forgotten")
+        if len(self._known) >= MOST_NOTES or self._characters >= MOST_CHARACTERS:
+            raise InvalidRequest("there is no room for another note: purge what was forgotten")
         self._counts["notes"] += 1
-        self._bytes += len(note.text)
+        self._characters += len(note.text)
         self.notes[note.id] = self._known[note.id] = note
         if wants_places:
             self.nameless.append(note.id)

@@ -21,7 +21,6 @@ from live_memory.core.memory.ledger import Fact, Source
 from live_memory.core.memory.notebook import (
     AUTOMATIC_S,
     EXPLICIT_S,
-    MOST_NOTES,
     MOST_OPEN_HANDOFFS,
     Claim,
     Handoff,
@@ -201,10 +200,8 @@ class Notes:
         twin = space.window.notebook.note(note.id)
         if twin is not None:
             return Remembered(_not_withdrawn(twin), is_new=False, redacted=redacted, not_found=())
-        if len(space.window.notebook.notes) >= MOST_NOTES:
-            raise InvalidRequest(
-                f"there are {MOST_NOTES} notes, the most that are kept: purge what was forgotten"
-            )
+        if space.window.notebook.is_full:
+            raise InvalidRequest("there is no room for another note: purge what was forgotten")
         not_found: tuple[str, ...] = ()
         if memory is not None:
             with memory.in_use():

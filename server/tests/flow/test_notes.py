@@ -201,3 +201,14 @@ async def test_figures_count_the_notes_that_count_and_the_handoffs_that_can_be_c
         await hub.notebook.claim("/app", first.id, AGENT, call="c")
         stats = await hub.stats("/app")
         assert (stats.notes, stats.open_handoffs) == (2, 2)
+
+
+async def test_no_more_is_kept_than_a_snapshot_can_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("live_memory.core.memory.notebook.MOST_CHARACTERS", 100)
+    async with app_house().hub() as hub:
+        await hub.notebook.remember("/app", replace(DECISION, text="é" * 99), AGENT)
+        await hub.notebook.remember("/app", DECISION, AGENT)
+        with pytest.raises(InvalidRequest, match="no room"):
+            await hub.notebook.remember("/app", replace(DECISION, text="One more."), AGENT)
+        twin = await hub.notebook.remember("/app", DECISION, AGENT)
+        assert not twin.is_new

@@ -19,6 +19,7 @@ __all__ = [
     "EXPLICIT_S",
     "LARGEST_HANDOFF",
     "LARGEST_NOTE",
+    "MOST_CHARACTERS",
     "MOST_ENDED",
     "MOST_NOTES",
     "MOST_OPEN_HANDOFFS",
@@ -43,6 +44,9 @@ HandoffId = NewType("HandoffId", str)
 LARGEST_NOTE, LARGEST_HANDOFF = 16 * 1024, 8 * 1024
 # All of them are gone through for each question.
 MOST_NOTES = 20_000
+# Of all notes of a space: a snapshot, which may take six times as many bytes, stays below what is
+# ever read then.
+MOST_CHARACTERS = 8_000_000
 MOST_OPEN_HANDOFFS = 20
 # How long a handoff can be claimed: one that nobody wrote, and one that somebody did.
 AUTOMATIC_S, EXPLICIT_S = 7 * 86_400.0, 30 * 86_400.0
@@ -211,6 +215,12 @@ class Notebook:
         at = self._standing().get(NoteId(named))
         is_here = at is not None and at < len(self.notes) and self.notes[at].id == named
         return self.notes[at] if is_here and at is not None else None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is room for no other note."""
+        texts = sum(len(note.text) for note in self.notes)
+        return len(self.notes) >= MOST_NOTES or texts >= MOST_CHARACTERS
 
     def handoff(self, named: str) -> Handoff | None:
         """The handoff with this id, whatever became of it."""
