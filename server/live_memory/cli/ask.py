@@ -8,7 +8,7 @@ import click
 from live_memory.cli.connection import ProvenServer, find, stream
 from live_memory.cli.environment import ExitCode, Failure
 from live_memory.cli.main import absolute, configured, cwd_option, json_option
-from live_memory.cli.saying import progress, say, say_json
+from live_memory.cli.saying import is_watched, progress, say, say_json
 from live_memory.core.answer import Budget, Question
 from live_memory.core.values import Instant
 from live_memory.settings import Configuration
@@ -80,7 +80,7 @@ def _show_answer(reply: Form, *, is_long: bool, as_json: bool) -> None:
     assert isinstance(answer, dict)
     if as_json:
         say_json(answer)
-    elif sys.stdout.isatty():
+    elif is_watched(sys.stdout):
         from live_memory.cli.terminal import show_answer  # noqa: PLC0415  (takes long)
 
         show_answer(answer, text=str(reply.get("text")), is_long=is_long)

@@ -47,7 +47,7 @@ from live_memory.cli.main import (
     json_option,
     load_configuration,
 )
-from live_memory.cli.saying import say, say_json
+from live_memory.cli.saying import is_watched, say, say_json
 from live_memory.core.errors import InvalidRequest
 from live_memory.core.reading.observation import visible
 from live_memory.core.reading.redaction import redact
@@ -454,7 +454,7 @@ class _Outcome:
             return False
         if yes:
             return True
-        if self.as_json or not sys.stdin.isatty():
+        if self.as_json or not is_watched(sys.stdin):
             raise Failure(
                 "nothing was written, since nobody is there to agree",
                 code=ExitCode.REFUSED,

@@ -10,7 +10,7 @@ from live_memory.cli.connection import ProvenServer, find, get, post
 from live_memory.cli.environment import ExitCode, Failure
 from live_memory.cli.main import absolute, configured, cwd_option, json_option
 from live_memory.cli.quoted import BY, when
-from live_memory.cli.saying import say, say_json
+from live_memory.cli.saying import is_watched, say, say_json
 from live_memory.settings import Configuration
 
 Form = Mapping[str, object]
@@ -180,7 +180,7 @@ def stats(configuration: Configuration, *, cwd: str, as_json: bool) -> None:
         return
     now = datetime.datetime.now(datetime.UTC).timestamp()  # noqa: TID251  (no port here)
     rows = told(figures, now=now)
-    if sys.stdout.isatty():
+    if is_watched(sys.stdout):
         from live_memory.cli.terminal import show_rows  # noqa: PLC0415  (takes long)
 
         show_rows(rows, more="more: `live-memory stats --json` has all")

@@ -9,7 +9,7 @@ from live_memory.cli.connection import find, tell
 from live_memory.cli.environment import ExitCode, Failure
 from live_memory.cli.main import absolute, configured, cwd_option, json_option
 from live_memory.cli.quoted import Form, Shown, by, one_line, place, plain, texts, when
-from live_memory.cli.saying import say, say_json
+from live_memory.cli.saying import is_watched, say, say_json
 from live_memory.core.memory.notebook import LARGEST_NOTE, NoteCategory
 from live_memory.core.notes.recollection import RecordKind
 from live_memory.core.reading.observation import visible
@@ -234,7 +234,7 @@ def said(words: Sequence[str], *, most: int) -> str:
 
 def show(records: Sequence[Shown], *, is_long: bool) -> None:
     """Print records: all of them in a pipe; on a terminal the first lines unless `is_long`."""
-    if sys.stdout.isatty():
+    if is_watched(sys.stdout):
         from live_memory.cli.terminal import show_records  # noqa: PLC0415  (takes long)
 
         show_records(records, is_long=is_long)

@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Protocol, TextIO
 
 import click
 
@@ -16,6 +16,11 @@ def say(text: str, *, err: bool = False, nl: bool = True) -> None:
     from live_memory.core.reading.observation import visible  # noqa: PLC0415  (takes long)
 
     click.echo(visible(text), err=err, nl=nl)  # noqa: TID251  (the one place)
+
+
+def is_watched(stream: TextIO | None) -> bool:
+    """Whether a stream is a terminal; one that was closed before we began is none."""
+    return stream is not None and stream.isatty()
 
 
 def say_json(form: Mapping[str, object]) -> None:
@@ -41,7 +46,7 @@ def progress() -> Iterator[Tell]:
 
     def tell(what: str, *, done: int = 0, total: int = 0) -> None:
         nonlocal bar
-        if bar is None and sys.stderr.isatty():
+        if bar is None and is_watched(sys.stderr):
             bar = _Bar()
         if bar is not None:
             bar.tell(what, done=done, total=total)

@@ -24,7 +24,7 @@ from live_memory.cli.host_files import NAME
 from live_memory.cli.launcher import LOG_NAME, START_LOCK, stop_unheard
 from live_memory.cli.lifecycle import end_running
 from live_memory.cli.main import configured, json_option
-from live_memory.cli.saying import say, say_json
+from live_memory.cli.saying import is_watched, say, say_json
 from live_memory.cli.service import ENVIRONMENT, installed_for, remove
 from live_memory.core.errors import InvalidRequest
 from live_memory.settings import Configuration, Settings, config_file
@@ -78,7 +78,7 @@ def uninstall(
     settings = configuration.settings
     is_ours = _is_ours(settings.data_dir)
     if purge and not (yes or dry_run):
-        _ask(settings, can_ask=not as_json and sys.stdin.isatty())
+        _ask(settings, can_ask=not as_json and is_watched(sys.stdin))
     connected = _connected(settings.data_dir)
     if connected and _is_own(settings) and not (yes or dry_run):
         raise Failure(

@@ -13,27 +13,22 @@ __all__ = ["TOOLS", "offer", "offered_names"]
 
 TOOLS: Final = ("ask_live_memory", "remember", "recall", "forget", "handoff")
 
+# Read once, when this is imported: a server must not look at the disk while it serves.
+with open(os.path.join(os.path.dirname(__file__), "offered.json"), encoding="utf-8") as _file:
+    _EVERYTHING: Final[dict[str, Any]] = json.load(_file)
+
 
 def offer(tools: Collection[str], *, has_async_tools: bool) -> dict[str, Any]:
     """`serverInfo`, `instructions` and `tools`; the instructions speak of no other tools."""
-    everything = _everything()
-    shown = [one for one in everything["tools"] if one["name"] in tools]
-    said = [everything["instructions"][one["name"]] for one in shown]
+    shown = [one for one in _EVERYTHING["tools"] if one["name"] in tools]
+    said = [_EVERYTHING["instructions"][one["name"]] for one in shown]
     return {
-        "serverInfo": everything["serverInfo"],
-        "instructions": " ".join([*said, everything["lastInstruction"]]),
-        "tools": shown + (everything["asyncTools"] if has_async_tools else []),
+        "serverInfo": _EVERYTHING["serverInfo"],
+        "instructions": " ".join([*said, _EVERYTHING["lastInstruction"]]),
+        "tools": shown + (_EVERYTHING["asyncTools"] if has_async_tools else []),
     }
 
 
 def offered_names() -> list[str]:
     """Every tool that there may be."""
-    everything = _everything()
-    return [one["name"] for one in everything["tools"] + everything["asyncTools"]]
-
-
-def _everything() -> dict[str, Any]:
-    folder = os.path.dirname(__file__)
-    with open(os.path.join(folder, "offered.json"), encoding="utf-8") as file:
-        found: dict[str, Any] = json.load(file)
-    return found
+    return [one["name"] for one in _EVERYTHING["tools"] + _EVERYTHING["asyncTools"]]

@@ -114,14 +114,14 @@ class SessionDiary:
         if self._due():
             self._note_over()
 
-    async def note(self, reports: Sequence[HostReport]) -> None:
-        """Take down what a host told; that a session ended is kept before this returns.
+    async def note(self, reports: Sequence[HostReport]) -> bool:
+        """Take down what a host told; whether a session ended, which is kept before this returns.
 
         Raises:
             StoreUnavailable: it is not.
         """
         if not self._is_on:
-            return
+            return False
         is_over = False
         for report in reports:
             if report.session and not report.is_past:
@@ -130,6 +130,16 @@ class SessionDiary:
             # It is known, also where the disk does not take it.
             self._note_over()
             await self._keep()
+        return is_over
+
+    def coming(self, window: Window) -> int:
+        """How many more handoffs will be open once those are left that sessions come to."""
+        notebook, now = window.notebook, self._clock.now()
+        due = [self._sessions[key] for key in self._due()]
+        return sum(
+            _open_one(one, notebook, now) is None and self._leaves(one, notebook, now)
+            for one in due
+        )
 
     async def run(self, window: Callable[[], Window], record: Record) -> None:
         """Keep what is noted, and leave what sessions come to that ended, until cancelled."""
@@ -273,22 +283,26 @@ class SessionDiary:
     def _ended(self, key: tuple[str, str], window: Window) -> Iterator[Telling]:
         """What the end of a session comes to; from now on it is not due."""
         one, notebook, now = self._sessions[key], window.notebook, self._clock.now()
-        older = notebook.handoff(one.left) if one.left else None
-        is_open = older is not None and older.state_at(now) is HandoffState.OPEN
-        # What somebody took over, or did not want, is not told again.
-        work = one.before.with_later(one.work) if is_open else one.work
+        older, work = _open_one(one, notebook, now), _work_of(one, notebook, now)
         done = replace(one, is_due=False)
         if self._is_left_by_hand(one, notebook):
             done = replace(done, work=SessionWork(), before=SessionWork(), left="", left_at=now)
-        elif one.work != SessionWork() and work.is_worth_leaving:
-            since = None if is_open else one.left_at
+        elif self._leaves(one, notebook, now):
+            since = one.left_at if older is None else None
             handoff = self._handoff(one, work, window, since=since, now=now)
             done = replace(done, work=SessionWork(), before=work, left=handoff.id, left_at=now)
             yield HandoffLeft(handoff)
-            if older is not None and is_open:
+            if older is not None:
                 yield HandoffCancelled(older.id, Withdrawal(handoff.writer, now, _NEWER))
         self._sessions[key] = done
         self._changed.set()
+
+    def _leaves(self, one: SessionRecord, notebook: Notebook, now: Instant) -> bool:
+        """Whether the end of a session comes to a handoff."""
+        is_worth_it = _work_of(one, notebook, now).is_worth_leaving
+        return (
+            one.work != SessionWork() and is_worth_it and not self._is_left_by_hand(one, notebook)
+        )
 
     def _is_left_by_hand(self, one: SessionRecord, notebook: Notebook) -> bool:
         """Whether the session left a handoff by hand since it began."""
@@ -335,6 +349,18 @@ class SessionDiary:
             return
         async with self._keeping:
             await self._store.keep_sessions(self._identity.key, tuple(self._sessions.values()))
+
+
+def _open_one(one: SessionRecord, notebook: Notebook, now: Instant) -> Handoff | None:
+    """What a session left before, where nobody has taken it over yet."""
+    older = notebook.handoff(one.left) if one.left else None
+    return older if older is not None and older.state_at(now) is HandoffState.OPEN else None
+
+
+def _work_of(one: SessionRecord, notebook: Notebook, now: Instant) -> SessionWork:
+    """What is to be told of a session: what somebody took over, or did not want, is not again."""
+    is_open = _open_one(one, notebook, now) is not None
+    return one.before.with_later(one.work) if is_open else one.work
 
 
 def _is_of(left: Handoff, one: SessionRecord, ended: Mapping[str, Instant]) -> bool:

