@@ -4,6 +4,7 @@ What is told is redacted before anything is made of it, and kept before anybody 
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
@@ -184,6 +185,7 @@ class Notes:
                 learning is paused.
         """
         text, redacted = self._cleaned(draft.text)
+        await self.user.opened()
         memory = await self._unpaused(cwd, scope)
         space = self.user if memory is None else memory
         note = Note(
@@ -196,20 +198,19 @@ class Notes:
             is_pinned=draft.is_pinned,
             expires_at=draft.expires_at,
         )
-        await self.user.opened()
-        twin = space.window.notebook.note(note.id)
-        if twin is not None:
-            return Remembered(_not_withdrawn(twin), is_new=False, redacted=redacted, not_found=())
-        if space.window.notebook.is_full:
-            raise InvalidRequest("there is no room for another note: purge what was forgotten")
-        not_found: tuple[str, ...] = ()
-        if memory is not None:
-            with memory.in_use():
+        with nullcontext() if memory is None else memory.in_use():
+            twin = space.window.notebook.note(note.id)
+            if twin is not None:
+                _refuse_withdrawn(twin)
+                await space.settled()
+                return Remembered(twin, is_new=False, redacted=redacted, not_found=())
+            if space.window.notebook.is_full:
+                raise InvalidRequest("there is no room for another note: purge what was forgotten")
+            not_found: tuple[str, ...] = ()
+            if memory is not None:
                 sources, not_found = await _places_of(text, memory)
                 note = replace(note, sources=sources)
-                await memory.record(NoteTold(note))
-        else:
-            await self.user.record(NoteTold(note))
+            await space.record(NoteTold(note))
         return Remembered(note, is_new=True, redacted=redacted, not_found=not_found)
 
     async def recall(self, cwd: str, query: RecallQuery, *, scope: Scope | None = None) -> Recalled:
@@ -217,17 +218,17 @@ class Notes:
 
         Facts are opened again, and told only where they stand; so are the places of notes.
         """
-        memory = await self._opened(cwd)
         user = await self.user.opened()
+        memory = await self._opened(cwd)
         spaces = []
         if scope is not Scope.USER:
             spaces.append(Space(memory.window, memory.note_words))
         if scope is not Scope.WORKSPACE:
             spaces.append(Space(user, self.user.note_words, is_users=True))
-        await self._cut_up(spaces)
-        work = partial(recollected, spaces, query, self._clock.now())
-        found = await anyio.to_thread.run_sync(work)
         with memory.in_use():
+            await self._cut_up(spaces)
+            work = partial(recollected, spaces, query, self._clock.now())
+            found = await anyio.to_thread.run_sync(work)
             standing, changed = await _compared(found.page, memory)
         return Recalled(memory.identity, tuple(standing), found.total, changed)
 
@@ -256,8 +257,8 @@ class Notes:
 
         What is learned again by itself does not bring them back.
         """
-        memory = await self._opened(cwd)
         await self.user.opened()
+        memory = await self._opened(cwd)
         withdrawal = Withdrawal(writer, self._clock.now(), self._cleaned(reason)[0])
         wanted = frozenset(ids)
         gone: set[str] = set()
@@ -320,6 +321,8 @@ class Notes:
         notebook = memory.window.notebook
         known = notebook.handoff(handoff.id)
         if known is not None:
+            with memory.in_use():
+                await memory.settled()
             return known
         by_hand = [one for one in notebook.open_handoffs(now) if not one.is_automatic]
         if len(by_hand) >= MOST_OPEN_HANDOFFS:
@@ -419,7 +422,7 @@ class Notes:
         return tuple(filter(None, (self._cleaned(text)[0] for text in texts)))
 
 
-def _not_withdrawn(twin: Note) -> Note:
+def _refuse_withdrawn(twin: Note) -> None:
     if twin.withdrawn is not None:
         # It is somebody else's, and stands in a sentence of ours.
         reason = " ".join(twin.withdrawn.reason.split())[:_LONGEST_REASON]
@@ -428,7 +431,6 @@ def _not_withdrawn(twin: Note) -> Note:
             f"this was remembered as {twin.id} and forgotten since{why}; say it in other words if "
             "it holds again"
         )
-    return twin
 
 
 def _handoff(notebook: Notebook, named: str) -> Handoff:

@@ -156,12 +156,19 @@ class Persister:
         Raises:
             StoreUnavailable: what somebody told does not survive it.
         """
-        batch = self._batch if self._batch.told else self._writing
         if isinstance(event, Telling):
-            await self._kept(batch)
+            await self.settled()
         elif isinstance(event, _PROMISED):
             with anyio.move_on_after(_REPLY_WAITS_S), suppress(StoreUnavailable):
-                await self._kept(batch)
+                await self.settled()
+
+    async def settled(self) -> None:
+        """Wait until everything that happened so far survives a crash.
+
+        Raises:
+            StoreUnavailable: it does not.
+        """
+        await self._kept(self._batch if self._batch.told else self._writing)
 
     async def run(self) -> None:
         """Write down and save, until cancelled."""

@@ -64,6 +64,15 @@ class UserSpace:
         await self._settled.wait()
         return self.window
 
+    async def settled(self) -> None:
+        """Wait until everything that is kept survives a crash.
+
+        Raises:
+            StoreUnavailable: it does not.
+        """
+        if self._persister is not None:
+            await self._persister.settled()
+
     async def record(self, event: Telling) -> None:
         """Take something in; returns once it survives a crash.
 

@@ -384,6 +384,15 @@ class Workspace:
             # What a handoff was put together from.
             await self.diary.forget()
 
+    async def settled(self) -> None:
+        """Wait until everything in the window survives a crash.
+
+        Raises:
+            StoreUnavailable: it does not.
+        """
+        if self._persister is not None:
+            await self._persister.settled()
+
     def refuse_if_paused(self) -> None:
         """Refuse to keep what somebody tells while learning is paused, as an `InvalidRequest`."""
         if self.window.is_paused:

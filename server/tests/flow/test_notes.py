@@ -1,12 +1,13 @@
 """What is told is kept as it was told, found again, withdrawn for good, and handed over once."""
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import anyio
 import pytest
 
-from live_memory.core.errors import InvalidRequest
+from live_memory.core.errors import InvalidRequest, StoreUnavailable
 from live_memory.core.memory.notebook import (
     LARGEST_NOTE,
     MOST_OPEN_HANDOFFS,
@@ -15,8 +16,11 @@ from live_memory.core.memory.notebook import (
     Writer,
 )
 from live_memory.core.notes.recollection import RecallQuery, RecordKind
-from live_memory.core.values import Author, Instant
+from live_memory.core.saving.journal import JournalRecord
+from live_memory.core.saving.snapshot import Memory
+from live_memory.core.values import Author, Instant, WorkspaceKey
 from live_memory.flow.notes import HandoffDraft, NoteDraft, Scope
+from tests.support.doubles.in_memory_store import InMemory
 from tests.support.memory import app_house
 
 TOO_LONG = ["x" * (LARGEST_NOTE + 1), "é" * (LARGEST_NOTE // 2 + 1)]
@@ -56,6 +60,50 @@ async def test_a_secret_in_a_note_is_not_kept() -> None:
         )
         assert told.redacted == 1
         assert key not in told.note.text
+
+
+class _Full(InMemory):
+    """A disk that takes nothing while it is full."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_full = False
+
+    async def append(self, key: WorkspaceKey, root: str, told: Sequence[JournalRecord]) -> None:
+        if self.is_full:
+            raise StoreUnavailable("no space for a line")
+        await super().append(key, root, told)
+
+    async def save(self, key: WorkspaceKey, root: str, taken: Callable[[], Memory]) -> None:
+        if self.is_full:
+            raise StoreUnavailable("no space for a snapshot")
+        await super().save(key, root, taken)
+
+
+@pytest.mark.promise("nothing-lost")
+async def test_nobody_hears_that_something_is_kept_before_the_disk_has_it() -> None:
+    """Also not who tells the same again, or asks again in the same call."""
+    house, store = app_house(), _Full()
+    house.store = store
+    async with house.hub() as hub:
+        notes = hub.notebook
+        await notes.remember("/app", NoteDraft("First.", NoteCategory.TODO), AGENT)
+        store.is_full = True
+        for _ in range(2):
+            with pytest.raises(StoreUnavailable, match="no space"):
+                await notes.remember("/app", DECISION, AGENT)
+            with pytest.raises(StoreUnavailable, match="no space"):
+                await notes.leave("/app", HANDOFF, AGENT, call="c1")
+        store.is_full = False
+        with anyio.fail_after(10):
+            while hub.problems:
+                await anyio.sleep(0.05)
+        told = await notes.remember("/app", DECISION, AGENT)
+        assert not told.is_new
+        left = await notes.leave("/app", HANDOFF, AGENT, call="c1")
+    async with house.hub() as hub:
+        kept = await hub.notebook.recall("/app", RecallQuery(ids=(told.note.id, left.id)))
+        assert kept.total == 2
 
 
 @pytest.mark.parametrize("text", ["", " \n", *TOO_LONG])
