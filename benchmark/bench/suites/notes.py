@@ -1,4 +1,4 @@
-"""How long does it take to tell a note, to find one, and to ask, where there are many?"""
+"""How long does it take to tell a note, and to find one, where there are many?"""
 
 import random
 import time
@@ -9,7 +9,7 @@ from bench.report import Outcome, Table, at_most
 from bench.scores import percentile
 from bench.setup import Setup
 from bench.source import tiny
-from bench.talk.server import Server, ask_http
+from bench.talk.server import Server
 
 __all__ = ["run"]
 
@@ -17,7 +17,6 @@ __all__ = ["run"]
 _WORDS, _NOTES, _TIMES = 40, 10_000, 200
 _LIMIT_MS, _REMEMBER = 50.0, "remember"
 _CATEGORIES = ("decision", "todo", "insight", "issue", "progress")
-_QUESTION = "Where is the retry limit set?"
 _NAMES = 4_000
 _SYLLABLES = [a + b + c for a in "bdfklmnprst" for b in "aeiou" for c in "lmnrst"]
 _NOTES_ON_IT = (
@@ -27,7 +26,7 @@ _NOTES_ON_IT = (
 
 
 def run(setup: Setup) -> Outcome:
-    """Tell notes over a small repository, find some by their words, and ask beside them."""
+    """Tell notes over a small repository, and find some by their words."""
     chance = random.Random(setup.seed)
     words = [f"{chance.choice(_SYLLABLES)}{chance.choice(_SYLLABLES)}" for _ in range(_NAMES)]
     tree = tiny.made(setup.scratch / "notes")[0] / "flask"
@@ -35,12 +34,10 @@ def run(setup: Setup) -> Outcome:
     times = min(_TIMES, count)
     figures: dict[str, list[float]] = {}
     with setup.server("notes") as server:
-        figures["ask, no note"] = _asked(server, tree, times)
         told = _told(chance, count, tree, words)
         figures[_REMEMBER] = [_timed(server, "/v1/remember", body) for body in told]
         figures["recall"] = _recalled(server, tree, times, lambda: chance.sample(words, 5))
         figures["recall, newest"] = _recalled(server, tree, times, list)
-        figures["ask, beside all"] = _asked(server, tree, times)
     with setup.server("notes") as server:
         server.json("GET", f"/stats?cwd={tree}")
         figures["first recall"] = _recalled(server, tree, 1, lambda: words[:5])
@@ -60,10 +57,6 @@ def _recalled(
 ) -> list[float]:
     bodies = [{"cwd": str(tree), "text": " ".join(query())} for _ in range(times)]
     return [_timed(server, "/v1/recall", body) for body in bodies]
-
-
-def _asked(server: Server, tree: Path, times: int) -> list[float]:
-    return [1_000 * ask_http(server, f"{_QUESTION} {n}", tree).elapsed_s for n in range(times)]
 
 
 def _timed(server: Server, target: str, body: Mapping[str, object]) -> float:

@@ -16,7 +16,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from live_memory import __version__
-from live_memory.client.discovery import configured, data_folder, proved, published
+from live_memory.client.discovery import configured, data_folder, names_in, proved, published
 from live_memory.client.offer import TOOLS, offer
 from live_memory.client.passing_on import INDEXES, kept
 
@@ -98,7 +98,7 @@ class OurServer:
         except UNPROVED:
             tools, has_async_tools = (), configured("async_tools") == "true"
         # An older server does not say which: it is about to give way to one of ours.
-        tools = tools or tuple(re.findall("[a-z_]+", configured("tools") or ""))
+        tools = tools or names_in(configured("tools"))
         return offer(tools or TOOLS, has_async_tools=has_async_tools)
 
     def warm(self) -> None:

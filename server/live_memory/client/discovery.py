@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     import socket
 
-__all__ = ["Address", "configured", "data_folder", "own_file", "proved", "published", "reply_of"]
+__all__ = [
+    "Address",
+    "configured",
+    "data_folder",
+    "names_in",
+    "own_file",
+    "proved",
+    "published",
+    "reply_of",
+]
 
 OTHERS = 0 if sys.platform == "win32" else 0o077
 LARGEST_REPLY = 64 * 1024
@@ -61,6 +70,11 @@ def configured(name: str) -> str | None:
             return _set_in(lines.read(), name)
     except (OSError, ValueError):
         return None
+
+
+def names_in(setting: str | None) -> tuple[str, ...]:
+    """The names of tools in a list as it is written."""
+    return tuple(re.findall("[a-z_]+", setting or ""))
 
 
 def _set_in(text: str, name: str) -> str | None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -120,10 +119,10 @@ def handoffs_open(project: str) -> str:
 
 def is_offered(tool: str) -> bool:
     """Whether agents have a tool, as far as this can know: the server asks its own settings."""
-    from live_memory.client.discovery import configured
+    from live_memory.client.discovery import configured, names_in
 
-    named = os.environ.get("LIVE_MEMORY_TOOLS") or configured("tools")
-    return not named or tool in re.findall("[a-z_]+", named)
+    named = names_in(os.environ.get("LIVE_MEMORY_TOOLS") or configured("tools"))
+    return not named or tool in named
 
 
 def workspace_of(project: str) -> str:

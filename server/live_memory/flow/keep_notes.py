@@ -8,7 +8,7 @@ from typing import TypeVar
 import anyio.to_thread
 
 from live_memory.core.errors import InvalidRequest
-from live_memory.core.memory.ledger import Fact
+from live_memory.core.memory.ledger import Fact, FactId
 from live_memory.core.memory.notebook import (
     MOST_CHARACTERS,
     MOST_ENDED,
@@ -116,9 +116,9 @@ class Keeping:
         """
         if len(forms) > MOST_RECORDS:
             raise InvalidRequest(f"more than {MOST_RECORDS} records: send less at once")
+        user = await self._notes.user.opened()
         memory = await self._notes.opened(cwd)
         memory.refuse_if_paused()
-        user = await self._notes.user.opened()
         window = memory.window if scope is Scope.WORKSPACE else user
         root = memory.identity.root
         arriving = _Arriving(window, self._notes, root=root, scope=scope)
@@ -144,8 +144,8 @@ class Keeping:
         Raises:
             StoreUnavailable: the disk does not let it: what is gone may still be in a file.
         """
-        memory = await self._notes.opened(cwd)
         await self._notes.user.opened()
+        memory = await self._notes.opened(cwd)
         space = memory if scope is Scope.WORKSPACE else self._notes.user
         with memory.in_use():
             purging = _Purging(space.window, frozenset(ids), is_forgotten=is_forgotten)
@@ -205,7 +205,7 @@ class _Arriving:
         self.nameless: list[str] = []
         self.handoffs: dict[str, Handoff] = {}
         self.facts: dict[str, Fact] = {}
-        self.forgotten = set[str]()
+        self.forgotten = set[FactId]()
         self._counts = Counter[str]()
         self._refused: dict[int, str] = {}
 
@@ -216,7 +216,7 @@ class _Arriving:
             tuple(self.notes.values()),
             tuple(self.handoffs.values()),
             tuple(self.facts.values()),
-            frozenset(self.forgotten),  # type: ignore[arg-type]  # ids, as they were read
+            frozenset(self.forgotten),
         )
 
     @property
@@ -317,7 +317,6 @@ class _Purging:
         dropped += [one for one in notebook.handoffs if one.id in ids]
         self.facts = [fact for fact in window.ledger.facts if fact.id in ids]
         self.told = {*(note.id for note in gone), *(one.id for one in dropped)}
-        self._asked = {at for named in ids if (at := asked_at_of(named)) is not None}
         texts = [note.text for note in gone] + [fact.text for fact in self.facts]
         for one in dropped:
             texts += [one.summary, *one.next_steps, *one.open_questions]
@@ -336,7 +335,7 @@ class _Purging:
         return frozenset(
             each.question.asked_at
             for each in questions(window)
-            if each.question.asked_at in self._asked or self._is_held(each)
+            if each.question.asked_at in self._named.values() or self._is_held(each)
         )
 
     def _is_held(self, asked: QuestionAnswered) -> bool:

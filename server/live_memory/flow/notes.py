@@ -184,7 +184,7 @@ class Notes:
             InvalidRequest: it is empty or too long, there are too many, it was withdrawn, or
                 learning is paused.
         """
-        text, redacted = self._cleaned(draft.text)
+        text, redacted = self.cleaned(draft.text)
         await self.user.opened()
         memory = await self._unpaused(cwd, scope)
         space = self.user if memory is None else memory
@@ -194,7 +194,7 @@ class Notes:
             category=draft.category,
             writer=writer,
             told_at=draft.told_at or self._clock.now(),
-            tags=tuple(dict.fromkeys(self._cleaned(tag)[0] for tag in draft.tags)),
+            tags=tuple(dict.fromkeys(self.cleaned(tag)[0] for tag in draft.tags)),
             is_pinned=draft.is_pinned,
             expires_at=draft.expires_at,
         )
@@ -259,7 +259,7 @@ class Notes:
         """
         await self.user.opened()
         memory = await self._opened(cwd)
-        withdrawal = Withdrawal(writer, self._clock.now(), self._cleaned(reason)[0])
+        withdrawal = Withdrawal(writer, self._clock.now(), self.cleaned(reason)[0])
         wanted = frozenset(ids)
         gone: set[str] = set()
         before: set[str] = set()
@@ -307,7 +307,7 @@ class Notes:
         now = self._clock.now()
         handoff = Handoff(
             id=handoff_id(call, memory.identity.root),
-            summary=self._cleaned(draft.summary)[0],
+            summary=self.cleaned(draft.summary)[0],
             writer=writer,
             left_at=now,
             expires_at=draft.expires_at
@@ -315,7 +315,7 @@ class Notes:
             next_steps=self._all_cleaned(draft.next_steps),
             open_questions=self._all_cleaned(draft.open_questions),
             files=self._all_cleaned(draft.files),
-            to_agent=self._cleaned(draft.to_agent)[0],
+            to_agent=self.cleaned(draft.to_agent)[0],
             is_automatic=draft.is_automatic,
         )
         notebook = memory.window.notebook
@@ -358,7 +358,7 @@ class Notes:
             InvalidRequest: there is no such handoff, or it was claimed or cancelled before.
         """
         memory = await self._opened(cwd)
-        withdrawal = Withdrawal(writer, self._clock.now(), self._cleaned(reason)[0])
+        withdrawal = Withdrawal(writer, self._clock.now(), self.cleaned(reason)[0])
         _handoff(memory.window.notebook, named)
         with memory.in_use():
             await memory.record(HandoffCancelled(HandoffId(named), withdrawal))
@@ -403,23 +403,19 @@ class Notes:
         """The current time."""
         return self._clock.now()
 
-    def cleaned(self, text: str) -> tuple[str, int]:
-        """A text as it is kept, and how many secrets it had."""
-        return self._cleaned(text)
-
     async def places_of(self, text: str, memory: Workspace) -> tuple[Source, ...]:
         """The places that a text names and that are here, as they are now."""
         sources, _ = await _places_of(text, memory)
         return sources
 
-    def _cleaned(self, text: str) -> tuple[str, int]:
+    def cleaned(self, text: str) -> tuple[str, int]:
         """A text without secrets and lone surrogates, and how many secrets there were."""
         lines = (line.rstrip(" \t") for line in clean(text).split("\n"))
         found = self._redactor.redact("\n".join(lines).strip())
         return found.text.text, found.count
 
     def _all_cleaned(self, texts: Sequence[str]) -> tuple[str, ...]:
-        return tuple(filter(None, (self._cleaned(text)[0] for text in texts)))
+        return tuple(filter(None, (self.cleaned(text)[0] for text in texts)))
 
 
 def _refuse_withdrawn(twin: Note) -> None:

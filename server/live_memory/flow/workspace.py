@@ -177,14 +177,14 @@ class WorkspaceSummary:
     set_aside: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Letter:
     """An event on its way in, and the prompt it came of; `applied` is set once it is there."""
 
     event: MemoryEvent
     sent: SentPrompt | None = None
     applied: anyio.Event = field(default_factory=anyio.Event)
-    is_refused: anyio.Event = field(default_factory=anyio.Event)
+    is_refused: bool = False
 
 
 class Workspace:
@@ -372,7 +372,7 @@ class Workspace:
         except (anyio.WouldBlock, anyio.BrokenResourceError, anyio.ClosedResourceError) as why:
             raise Busy("this workspace takes no more events now", retry_after_s=1.0) from why
         await letter.applied.wait()
-        if letter.is_refused.is_set():
+        if letter.is_refused:
             raise self._paused
         try:
             if self._persister is not None:
@@ -465,8 +465,7 @@ class Workspace:
 
     def _fold(self, letter: _Letter) -> None:
         if self.window.is_paused and isinstance(letter.event, _PASSED_BY + _REFUSED):
-            if isinstance(letter.event, _REFUSED):
-                letter.is_refused.set()
+            letter.is_refused = isinstance(letter.event, _REFUSED)
             letter.applied.set()
             return
         try:

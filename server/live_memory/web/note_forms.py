@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from live_memory.core.memory.ledger import Fact
 from live_memory.core.memory.notebook import Handoff, Note
 from live_memory.core.memory.window import QuestionAnswered
+from live_memory.core.notes.quoting import place_of
 from live_memory.core.notes.recollection import Kept, RecallQuery
-from live_memory.core.notes.told_to_agents import place_of
 from live_memory.core.values import Instant
 from live_memory.flow.notes import Claimed, Forgot, Recalled, Remembered, Scope
 from live_memory.ports import WorkspaceIdentity

@@ -132,11 +132,21 @@ class JsonFiles:
     async def save(self, key: WorkspaceKey, root: str, taken: Callable[[], Memory]) -> None:
         """Begin a new journal, then write beside, sync, rename, sync the folder."""
         with _failures_told(f"{self._folder / key.text} cannot be written"):
-            async with self._turn(key):
-                kept = self._opened(key)
-                generation = await to_thread.run_sync(kept.turn_page, root)
-            memory = taken()
-            await to_thread.run_sync(lambda: kept.save(root, memory, generation=generation))
+            await self._save(key, root, taken, MemoryFolder.turn_page)
+
+    async def _save(
+        self,
+        key: WorkspaceKey,
+        root: str,
+        taken: Callable[[], Memory],
+        turn: Callable[[MemoryFolder, str], int],
+    ) -> MemoryFolder:
+        async with self._turn(key):
+            kept = self._opened(key)
+            generation = await to_thread.run_sync(turn, kept, root)
+        memory = taken()
+        await to_thread.run_sync(lambda: kept.save(root, memory, generation=generation))
+        return kept
 
     async def sessions(self, key: WorkspaceKey) -> Sequence[SessionRecord]:
         """Read what was noted, and set aside what cannot be read."""
@@ -156,11 +166,7 @@ class JsonFiles:
     async def rewrite(self, key: WorkspaceKey, root: str, taken: Callable[[], Memory]) -> None:
         """Begin a new journal and save as `save` does, then remove every other file of it."""
         with _failures_told(f"{self._folder / key.text} cannot be written anew"):
-            async with self._turn(key):
-                kept = self._opened(key)
-                generation = await to_thread.run_sync(kept.turn_over, root)
-            memory = taken()
-            await to_thread.run_sync(lambda: kept.save(root, memory, generation=generation))
+            kept = await self._save(key, root, taken, MemoryFolder.turn_over)
             async with self._turn(key):
                 await to_thread.run_sync(kept.remove_older)
 

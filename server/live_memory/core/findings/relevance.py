@@ -15,7 +15,7 @@ from live_memory.core.evidence.places import Candidates, Terms
 from live_memory.core.evidence.words import base_name, tokens_of_word, vocabulary
 from live_memory.core.memory.ledger import Fact, Ledger
 
-__all__ = ["LEADS", "SETTLES", "SURE", "RecalledFacts", "recalled"]
+__all__ = ["LEADS", "SETTLES", "SURE", "RecalledFacts", "recalled", "words_in"]
 
 # As measured on conclusions of agents and later questions of others (ADR 19): what scores so much
 # leads, answers where a model could be asked in its place, surely answers; the last may help.
@@ -56,8 +56,8 @@ def recalled(ledger: Ledger, terms: Terms, candidates: Candidates) -> Sequence[R
     asked = frozenset(word for word, _ in terms.weights) | candidates.worth.keys()
     named = {token for name in terms.names for token in tokens_of_word(base_name(name))[:1]}
     texts = [*_texts(ledger)]
-    held = [[asked & _words(fact.text) for fact in facts] for facts in texts]
-    tasks = [asked & _words(" ".join(facts[0].questions)) for facts in texts]
+    held = [[asked & words_in(fact.text) for fact in facts] for facts in texts]
+    tasks = [asked & words_in(" ".join(facts[0].questions)) for facts in texts]
     words = [task.union(*each) for task, each in zip(tasks, held, strict=True)]
     if not any(words):
         return ()
@@ -75,7 +75,7 @@ def recalled(ledger: Ledger, terms: Terms, candidates: Candidates) -> Sequence[R
         ranked = (ranks[p] * (1 - resting[p] / (len(texts) + 1)) for p in paths if p in ranks)
         held_share = _share(said, worth)
         is_on_it = min(1.0, held_share / _SAID)
-        if named and named.isdisjoint(frozenset().union(*(_words(fact.text) for fact in facts))):
+        if named and named.isdisjoint(frozenset().union(*(words_in(fact.text) for fact in facts))):
             is_on_it = 0.0
         own = sum(fact.novelty for fact in facts) / len(facts) / _OWN_WORDS
         score = min(1.0, max(_LEAST_WORTH, own)) * (
@@ -117,5 +117,6 @@ def _share(words: Iterable[str], worth: Mapping[str, float]) -> float:
 
 
 @lru_cache(maxsize=_REMEMBERED_TEXTS)
-def _words(text: str) -> frozenset[str]:
+def words_in(text: str) -> frozenset[str]:
+    """The words of a text that never changes."""
     return frozenset(vocabulary(text))

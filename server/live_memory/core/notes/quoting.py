@@ -12,7 +12,7 @@ from live_memory.core.reading.observation import clean, inert
 from live_memory.core.tokens import estimate
 from live_memory.core.values import Author, Instant
 
-__all__ = ["ToldNote", "as_name", "by_whom", "told_line", "told_lines"]
+__all__ = ["ToldNote", "as_name", "by_whom", "place_of", "told_line", "told_lines"]
 
 # Characters of a note's text, and of what its writer calls itself.
 _LONGEST_TEXT, _LONGEST_NAME, _LONGEST_SESSION = 300, 40, 6
@@ -35,6 +35,11 @@ class ToldNote:
     note: Note
     changed: Sequence[Source] = ()
     is_users: bool = False
+
+
+def place_of(source: Source) -> str:
+    """Lines of a file as they are written: `path:line` or `path:first-last`."""
+    return str(Place(source.path, source.start, source.end))
 
 
 def by_whom(writer: Writer) -> str:
@@ -67,10 +72,7 @@ def told_line(told: ToldNote, now: Instant) -> str:
     text = inert(one_line(" ".join(clean(note.text).split())))
     if len(text) > _LONGEST_TEXT:
         text = f"{text[:_LONGEST_TEXT].rstrip()}\u2026 (recall ids=[{note.id}] for all)"
-    changed = ", ".join(
-        one_line(str(Place(source.path, source.start, source.end)))
-        for source in told.changed[:_MOST_CHANGED]
-    )
+    changed = ", ".join(one_line(place_of(source)) for source in told.changed[:_MOST_CHANGED])
     since = f" ({changed} changed since)" if changed else ""
     where = " in all projects" if told.is_users else ""
     age = ago(now - note.told_at)

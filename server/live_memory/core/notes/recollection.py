@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
 
 from live_memory.core.answer import Question
 from live_memory.core.evidence.question import terms_of
 from live_memory.core.evidence.words import vocabulary
+from live_memory.core.findings.relevance import words_in
 from live_memory.core.memory.ledger import Fact
 from live_memory.core.memory.notebook import Handoff, Note, NoteCategory, Writer
 from live_memory.core.memory.window import QuestionAnswered, Window, questions
@@ -34,8 +34,6 @@ __all__ = [
 
 # What holds less of a query, by what its words are worth, is about something else.
 _LEAST_SHARE = 0.25
-# Other texts never change either, so each is cut up once; some 2 kB each.
-_REMEMBERED_TEXTS = 8_192
 _QUESTION = "q"
 
 
@@ -178,7 +176,7 @@ def recollected(spaces: Sequence[Space], query: RecallQuery, now: Instant) -> Fo
             if _is_note_meant(note, query, now)
         ]
         return _page(found, query)
-    held = [_words(one.text).intersection(terms) for one in others]
+    held = [words_in(one.text).intersection(terms) for one in others]
     counts = Counter(word for words in held for word in words)
     for space in spaces:
         for word in terms:
@@ -290,8 +288,3 @@ def _is_by(writer: Writer, author: str) -> bool:
         or writer.author == author
         or any(name.startswith(author) for name in names if name)
     )
-
-
-@lru_cache(maxsize=_REMEMBERED_TEXTS)
-def _words(text: str) -> frozenset[str]:
-    return frozenset(vocabulary(text))

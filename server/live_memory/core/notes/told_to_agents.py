@@ -11,13 +11,12 @@ from live_memory.core.findings.standing import ago
 from live_memory.core.memory.ledger import Fact, Source
 from live_memory.core.memory.notebook import Handoff, HandoffState, Note, Withdrawal, Writer
 from live_memory.core.memory.window import QuestionAnswered
-from live_memory.core.notes.quoting import as_name, by_whom
+from live_memory.core.notes.quoting import as_name, by_whom, place_of
 from live_memory.core.notes.recollection import CURATED, Kept, RecallQuery
 from live_memory.core.reading.observation import clean, inert, visible
 from live_memory.core.values import Instant
 
 __all__ = [
-    "place_of",
     "quoted",
     "told_cancelled",
     "told_claim",
@@ -32,12 +31,6 @@ __all__ = [
 _CUT_CHARACTERS, _CUT_LINES, _MOST_CHARACTERS = 400, 6, 40_000
 _MOST_NAMES, _LONGEST_TAG = 20, 64
 _UNCHECKED = "told, not checked"
-
-
-def place_of(source: Source) -> str:
-    """Lines of a file as they are written: `path:line` or `path:first-last`."""
-    lines = f"{source.start}" if source.start == source.end else f"{source.start}-{source.end}"
-    return f"{source.path.text}:{lines}"
 
 
 def quoted(text: str) -> Sequence[str]:

@@ -16,10 +16,9 @@ from live_memory.core.memory.notebook import (
     Writer,
     note_id,
 )
-from live_memory.core.notes.quoting import by_whom
+from live_memory.core.notes.quoting import by_whom, place_of
 from live_memory.core.notes.recollection import Kept, RecallQuery, RecordKind
 from live_memory.core.notes.told_to_agents import (
-    place_of,
     quoted,
     told_claim,
     told_forgotten,
